@@ -1,0 +1,100 @@
+//! The processes of one phase, and what they report.
+
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, select, unbounded};
+
+use super::Bench;
+use super::worker::{Plan, Usage};
+use crate::audit::Grant;
+use crate::exit::{Failure, SOFTWARE};
+use crate::signals::Signal;
+use crate::workers::{Said, Team, Worker};
+
+/// How long a worker may take for what it was told: asking for many tickets is the longest.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct Fleet<'a> {
+    workers: Team,
+    said: Receiver<Said>,
+    signals: &'a Receiver<Signal>,
+}
+
+impl<'a> Fleet<'a> {
+    /// Starts a process for each plan; they are connected when this returns, and wait for `go`.
+    pub fn start(bench: &Bench<'a>, plans: &[Plan]) -> Result<Fleet<'a>, Failure> {
+        let (sender, said) = unbounded();
+        let start = |(index, plan): (usize, &Plan)| Worker::start(index, bench.url, &plan.arguments(), sender.clone());
+        let workers = Team(plans.iter().enumerate().map(start).collect::<Result<_, _>>()?);
+        let fleet = Fleet { workers, said, signals: bench.signals };
+        fleet.hear_from_all("ready")?;
+        Ok(fleet)
+    }
+
+    /// Sends an order to all, and waits for the word with which each says that it is done.
+    pub fn order(&mut self, order: &str, done: &str) -> Result<(), Failure> {
+        self.tell(order);
+        self.hear_from_all(done)
+    }
+
+    /// What a worker uses of its machine.
+    pub fn usage(&mut self) -> Result<Usage, Failure> {
+        self.tell("usage");
+        let (_, line) = self.next_line()?;
+        Ok(serde_json::from_str(&line).map_err(std::io::Error::from)?)
+    }
+
+    /// Stops all and gathers their grants.
+    pub fn stop(mut self) -> Result<Vec<Grant>, Failure> {
+        self.tell("stop");
+        let mut grants = Vec::new();
+        let mut left = self.workers.0.len();
+        while left > 0 {
+            let (process, line) = self.next_line()?;
+            match line.as_str() {
+                "done" => left -= 1,
+                record => grants.push(parse_grant(process, record)?),
+            }
+        }
+        Ok(grants)
+    }
+
+    fn tell(&mut self, order: &str) {
+        self.workers.0.iter_mut().for_each(|worker| worker.tell(order));
+    }
+
+    fn hear_from_all(&self, word: &str) -> Result<(), Failure> {
+        for _ in 0..self.workers.0.len() {
+            let (process, line) = self.next_line()?;
+            if line != word {
+                return Err(failed(process, &format!("said {line:?} instead of {word:?}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn next_line(&self) -> Result<(usize, String), Failure> {
+        let deadline = Instant::now() + PATIENCE;
+        select! {
+            recv(self.said) -> said => match said {
+                Ok(Said { worker, line: Some(line) }) => Ok((worker, line)),
+                Ok(Said { worker, line: None }) => Err(failed(worker, "ended too early")),
+                Err(_) => Err(failed(0, "fell silent")),
+            },
+            recv(self.signals) -> signal => Err(Failure::signalled(signal.map_or(libc::SIGINT, |s| s.number))),
+            recv(crossbeam_channel::at(deadline)) -> _ => Err(failed(0, "took too long")),
+        }
+    }
+}
+
+fn parse_grant(process: usize, line: &str) -> Result<Grant, Failure> {
+    let numbers: Vec<u64> = line.split(' ').filter_map(|number| number.parse().ok()).collect();
+    match numbers[..] {
+        [fence, order, start_ns, end_ns] => Ok(Grant { fence, order, cost: 1, start_ns, end_ns, process }),
+        _ => Err(failed(process, &format!("said {line:?}"))),
+    }
+}
+
+fn failed(process: usize, what: &str) -> Failure {
+    Failure::new(SOFTWARE, format_args!("worker process {process} {what}"))
+}

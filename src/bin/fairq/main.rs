@@ -1,0 +1,131 @@
+//! The command `fairq`: shows what a fair limit does, runs commands under a permit, looks at limiters and changes
+//! them, examines a server and measures.
+//!
+//! One file (or folder) for each subcommand; `exit`, `connect`, `signals`, `term`, `clock` and `audit` serve several.
+
+mod audit;
+mod bench;
+mod clock;
+mod connect;
+mod demo;
+mod doctor;
+mod exit;
+mod operate;
+mod run;
+mod server;
+mod show;
+mod signals;
+mod term;
+mod workers;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::exit::Outcome;
+
+const AFTER_HELP: &str = "\
+Examples:
+  fairq demo                                        see it work, without a server
+  export FAIRQ_URL=redis://localhost                what all the others need
+  fairq run --name gpu --limit 4 -- ./train.sh      at most four at once, over all machines
+  fairq status gpu                                  who holds, who waits, how long
+  fairq limit gpu 8                                 admit more, without a restart
+  fairq doctor                                      is this server fit for it?
+
+Exit statuses: 0 done; 1 the answer is no (a promise broken, something to change, no such ticket);
+64 wrong usage; 69 the server cannot be reached; 70 a fault inside fairq; 130 interrupted.
+`fairq run` has more: see `fairq run --help`.
+
+FAIRQ_LOG=error|warn|info|debug|trace sets what is logged to stderr (default: warn).";
+
+/// A cluster-wide limit on how many run at once, first come, first served.
+#[derive(Parser)]
+#[command(name = "fairq", version, about, after_help = AFTER_HELP, max_term_width = 110)]
+struct Cli {
+    /// Where the limiters live: redis://[user:password@]host[:port][/db], rediss://…, unix:///path
+    #[arg(long, global = true, env = "FAIRQ_URL", hide_env_values = true, value_name = "URL", display_order = 900)]
+    url: Option<String>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// See the fair limit at work in under 15 seconds, in memory or with real processes on Redis
+    Demo(demo::Args),
+    /// Run a command as soon as a permit is free, and give the permit back when it ends
+    Run(run::Args),
+    /// Show one limiter: its limit, who holds and waits, how long a newcomer would wait
+    Status(show::StatusArgs),
+    /// List the limiters on the server
+    List(show::ListArgs),
+    /// Show who holds permits, in the order of their fences
+    Holders(show::EntriesArgs),
+    /// Show who waits, in the order of the line
+    Waiters(show::EntriesArgs),
+    /// Change a limit while it is in use, above what the services declare
+    Limit(operate::LimitArgs),
+    /// Admit nobody until `resume`; who waits keeps the place in line
+    Pause(operate::NameArgs),
+    /// Admit requests again after `pause`
+    Resume(operate::NameArgs),
+    /// Take back a permit, or a place in line
+    Revoke(operate::RevokeArgs),
+    /// Examine a server, and say what to change
+    Doctor(doctor::Args),
+    /// Measure what the limit costs here, beside the floors of this machine
+    Bench(bench::Args),
+    /// One process of `demo`.
+    #[command(hide = true)]
+    DemoWorker(demo::WorkerArgs),
+    /// One process of `bench`.
+    #[command(hide = true)]
+    BenchWorker(bench::WorkerArgs),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(problem) => return exit::usage(&problem),
+    };
+    log_to_stderr(&cli.command);
+    match dispatch(cli) {
+        Ok(status) => status,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn dispatch(cli: Cli) -> Outcome {
+    let url = cli.url.as_deref();
+    match cli.command {
+        Command::Demo(args) => demo::run(url, &args),
+        Command::Run(args) => run::run(url, &args),
+        Command::Status(args) => show::status(url, &args),
+        Command::List(args) => show::list(url, &args),
+        Command::Holders(args) => show::holders(url, &args),
+        Command::Waiters(args) => show::waiters(url, &args),
+        Command::Limit(args) => operate::limit(url, &args),
+        Command::Pause(args) => operate::pause(url, &args),
+        Command::Resume(args) => operate::resume(url, &args),
+        Command::Revoke(args) => operate::revoke(url, &args),
+        Command::Doctor(args) => doctor::run(url, &args),
+        Command::Bench(args) => bench::run(url, &args),
+        Command::DemoWorker(args) => demo::work(url, &args),
+        Command::BenchWorker(args) => bench::work(url, &args),
+    }
+}
+
+/// The library's warnings (a lost connection, another limit declared elsewhere) go to stderr. The demo has its own way
+/// to show what it does to permits and limits.
+fn log_to_stderr(command: &Command) {
+    let usual = match command {
+        Command::Demo(_) | Command::DemoWorker(_) => LevelFilter::ERROR,
+        _ => LevelFilter::WARN,
+    };
+    let level = std::env::var("FAIRQ_LOG").ok().and_then(|text| text.parse().ok()).unwrap_or(usual);
+    let subscriber = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false);
+    // Only a second subscriber would make this fail; there is none.
+    let _ = subscriber.try_init();
+}

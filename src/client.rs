@@ -1,0 +1,185 @@
+//! An open client: one instance, over one store.
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::engine::{Engine, Handle};
+use crate::limiter::LimiterBuilder;
+use crate::status::ServerInfo;
+use crate::store::Listener;
+use crate::store::memory::MemoryStore;
+use crate::store::redis::{RedisOptions, RedisStore};
+use crate::{Error, jitter};
+
+/// One instance of fairq: it has a name of its own in the store, a scheduler thread, and, on Redis, one connection
+/// for commands and one for messages, whatever the number of limiters and waiters. Clones are the same instance; the
+/// last one, with its limiters, tickets and permits, closes it in the background.
+#[derive(Clone)]
+pub struct Client {
+    handle: Arc<Handle>,
+    url: Arc<str>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("url", &self.url).field("instance", &self.instance()).finish_non_exhaustive()
+    }
+}
+
+/// Opens a client that differs from the defaults.
+#[derive(Clone)]
+#[must_use = "nothing happens before open()"]
+pub struct ClientBuilder {
+    url: String,
+    connect_timeout: Duration,
+    io_timeout: Duration,
+    subscribe: bool,
+    description: Option<String>,
+    clock: Clock,
+}
+
+impl ClientBuilder {
+    /// How long an attempt to connect may take (default 2 s).
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// How long the server may take to answer before the connection is given up (default 2 s).
+    pub fn io_timeout(mut self, timeout: Duration) -> Self {
+        self.io_timeout = timeout;
+        self
+    }
+
+    /// Whether to subscribe to messages (default yes). Without, a grant is found by the next poll.
+    pub fn subscribe(mut self, subscribe: bool) -> Self {
+        self.subscribe = subscribe;
+        self
+    }
+
+    /// What operators see of this instance (default: host and process id).
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// Reads the time from this clock; for tests.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Opens the client. Judges the URL and connects with the first request.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a URL or timeout that means nothing.
+    pub fn open(self) -> Result<Client, Error> {
+        let smallest = Duration::from_millis(10);
+        if self.connect_timeout < smallest || self.io_timeout < smallest {
+            return Err(Error::invalid("timeout", "connect_timeout and io_timeout have to be at least 10ms"));
+        }
+        let instance: Arc<str> = jitter::random_name()?.into();
+        let description = self.description.clone().unwrap_or_else(default_description).replace(['\n', '\r'], " ");
+        let patience = self.connect_timeout + self.io_timeout + Duration::from_millis(500);
+        let engine = Engine::new(instance.clone(), self.clock.clone(), description, patience);
+        let shared: Arc<dyn Listener> = engine.clone();
+        let listener: Weak<dyn Listener> = Arc::downgrade(&shared);
+        let url = match self.url.strip_prefix("memory:").or_else(|| self.url.is_empty().then_some("")) {
+            Some(world) => {
+                engine.attach(Box::new(MemoryStore::open(world, &instance, self.clock, listener)));
+                if self.url.is_empty() { "memory:".into() } else { self.url }
+            }
+            None => {
+                let options = RedisOptions::parse(&self.url, self.connect_timeout, self.io_timeout, self.subscribe)?;
+                let shown = options.shown_url();
+                engine.attach(Box::new(RedisStore::new(options, &instance, listener)));
+                shown
+            }
+        };
+        Ok(Client { handle: Arc::new(Handle::new(engine)), url: url.into() })
+    }
+}
+
+fn default_description() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .ok()
+        .or_else(|| std::env::var("HOSTNAME").ok())
+        .map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "host".into());
+    format!("{host}:{}", std::process::id())
+}
+
+impl Client {
+    /// Opens a client: `memory:` (or nothing) for this process alone, `redis://`, `rediss://` (TLS) or
+    /// `unix:///path/to/socket` for a cluster of processes. `memory:NAME` is a world of its own. Connects with the
+    /// first request.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a URL that means nothing.
+    ///
+    /// ```
+    /// let client = fairq::Client::open("memory:")?;
+    /// assert!(fairq::Client::open("http://example.org").is_err());
+    /// # Ok::<(), fairq::Error>(())
+    /// ```
+    pub fn open(url: &str) -> Result<Client, Error> {
+        Client::builder(url).open()
+    }
+
+    /// Opens a client that differs from the defaults.
+    pub fn builder(url: &str) -> ClientBuilder {
+        ClientBuilder {
+            url: url.to_owned(),
+            connect_timeout: Duration::from_secs(2),
+            io_timeout: Duration::from_secs(2),
+            subscribe: true,
+            description: None,
+            clock: Clock::default(),
+        }
+    }
+
+    /// Opens the limiter `name`: any UTF-8 of 1 to 256 bytes.
+    pub fn limiter(&self, name: &str) -> LimiterBuilder {
+        LimiterBuilder::new(self.handle.clone(), name)
+    }
+
+    /// This instance's name in the store: random, and new for each client.
+    pub fn instance(&self) -> &str {
+        &self.handle.engine().instance
+    }
+
+    /// Where it is connected to, without the password.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Connects now and looks whether the server is fit: its version, the rights of the user, the eviction policy.
+    /// Blocks for at most the connect and the I/O timeout.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`]; [`Error::Config`] for what has to be changed.
+    pub fn check(&self) -> Result<ServerInfo, Error> {
+        self.handle.engine().check_store()
+    }
+
+    /// The names of all limiters in the store, sorted. Looks through the server's keys: for operators.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Config`], [`Error::Forked`].
+    pub fn limiters(&self) -> Result<Vec<String>, Error> {
+        self.handle.engine().limiter_names()
+    }
+
+    /// Closes the client for all its clones: settles every waiter with [`Error::Closed`], keeps renewing what is held
+    /// until it is given back or `drain` is over, gives the rest back, and ends all threads. Blocks for `drain` and a
+    /// few seconds at most. Safe to call more than once.
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    pub fn close(&self, drain: Duration) -> Result<(), Error> {
+        self.handle.engine().close(drain)
+    }
+}

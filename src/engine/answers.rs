@@ -1,0 +1,256 @@
+//! What the store answers, and what follows from it.
+
+use super::table::RestoreState;
+use super::*;
+use crate::status::Position;
+use crate::store::{Answer, StoreError, Verdict};
+
+/// How long to wait before a store that is busy is asked again: this, doubled with each failure.
+const FIRST_RETRY: Duration = Duration::from_millis(50);
+const LAST_RETRY: Duration = Duration::from_secs(1);
+
+impl Engine {
+    /// The answer to a call, or why there is none. Called once for each call, by any thread.
+    pub(super) fn answered(&self, limiter: &str, asked: Asked, result: Result<Answer, StoreError>) {
+        self.with_table(|table, now, fx| {
+            let Some(limiter) = table.limiter_of(limiter) else { return };
+            if let Ok(answer) = &result {
+                self.observe(table, limiter, answer, now, fx);
+            }
+            match asked {
+                Asked::Ticket { no, sent_at } => self.ticket_answered(table, no, sent_at, result, now, fx),
+                Asked::Leaving { tickets } => self.leaving_answered(table, limiter, &tickets, result, now, fx),
+                Asked::Sync { sent_at, heads } => self.sync_answered(table, limiter, sent_at, &heads, result, now, fx),
+                Asked::Restore { run, tickets, sent_at } => {
+                    self.restore_answered(table, limiter, (run, sent_at), &tickets, result, now, fx);
+                }
+                Asked::Goodbye => self.goodbye_answered(table, fx),
+            }
+        });
+    }
+
+    /// What every answer tells: the epoch, the version of the configuration, and news of our own tickets.
+    fn observe(&self, table: &mut Table, limiter: LimiterIndex, answer: &Answer, now: Nanos, fx: &mut Effects) {
+        if matches!(answer.verdict, Verdict::Refused | Verdict::NoSuchLimiter) {
+            return;
+        }
+        let state = &mut table.limiters[limiter];
+        state.heard_at = now;
+        state.retries = 0;
+        let nothing_to_lose = state.queued.is_empty() && state.held.is_empty();
+        if state.epoch != answer.epoch && !state.restoring() && answer.verdict != Verdict::Resync {
+            match nothing_to_lose {
+                true => state.epoch = answer.epoch,
+                false => self.start_restore(table, limiter, now, fx),
+            }
+        }
+        for notice in &answer.notices {
+            self.take_notice(table, answer.epoch, *notice, now, fx);
+        }
+        let state = &table.limiters[limiter];
+        if answer.version != state.version && !matches!(answer.verdict, Verdict::Synced(_)) && table.has_work() {
+            self.request_sync(table, limiter, now, fx);
+        }
+    }
+
+    fn ticket_answered(
+        &self,
+        table: &mut Table,
+        no: TicketNo,
+        sent_at: Nanos,
+        result: Result<Answer, StoreError>,
+        now: Nanos,
+        fx: &mut Effects,
+    ) {
+        let Some(slot) = table.tickets.get(&no) else { return };
+        let (waiter, limiter, in_flight) = (slot.waiter.clone(), slot.limiter, slot.phase == Phase::InFlight);
+        if !in_flight {
+            return; // settled meanwhile, or granted by a message; its clean-up follows on the same connection
+        }
+        let answer = match result {
+            Ok(answer) => answer,
+            Err(error) => return self.ticket_failed(table, no, error, now, fx),
+        };
+        match answer.verdict {
+            Verdict::Granted { fence, order } => {
+                let lease = table.limiters[limiter].lease();
+                table.limiters[limiter].confirm_until(sent_at + lease / 4 * 3);
+                self.grant_if_confirmed(table, no, (fence, order), answer.epoch, now, fx);
+            }
+            Verdict::Queued { order, position, estimate } => {
+                waiter.set_order(order);
+                waiter.set_position(Some(Position { position, estimate }));
+                table.enter_phase(no, Phase::Queued);
+                self.plan_sync(table, limiter, now, fx);
+            }
+            Verdict::Resync => {
+                self.unsend(table, no, None);
+                self.resync(table, limiter, answer.epoch, now, fx);
+            }
+            Verdict::Gone => {
+                if let Some(slot) = table.tickets.get_mut(&no) {
+                    slot.puts_back = false; // no permit to return: it enters again, at its order
+                }
+                self.unsend(table, no, None);
+                self.send_ticket(table, no, now, fx);
+            }
+            Verdict::Refused => {
+                self.unsend(table, no, None);
+                self.retry_later(table, limiter, now, fx);
+            }
+            refusal => {
+                let why = self.why_refused(&waiter, refusal, now);
+                // The store has nothing of it: there is nothing to clean up there.
+                table.enter_phase(no, Phase::Unsent { sent: false });
+                self.refuse(table, &waiter, why, now, fx);
+            }
+        }
+    }
+
+    fn why_refused(&self, waiter: &Waiter, verdict: Verdict, now: Nanos) -> (TicketState, Error) {
+        match verdict {
+            Verdict::Busy => (TicketState::TimedOut, self.timed_out(waiter, now)),
+            Verdict::Impossible { limit } => (TicketState::Rejected, Error::Impossible { cost: waiter.cost(), limit }),
+            Verdict::Full { waiting, max_queue, retry_after } => {
+                (TicketState::Rejected, Error::QueueFull { waiting, max_queue, retry_after })
+            }
+            Verdict::NoSuchLimiter => {
+                (TicketState::Failed, Error::NoSuchLimiter { name: waiter.limiter.name.to_string() })
+            }
+            other => (TicketState::Failed, Error::Internal { detail: format!("an answer to another verb: {other:?}") }),
+        }
+    }
+
+    pub(super) fn timed_out(&self, waiter: &Waiter, now: Nanos) -> Error {
+        let waited = Duration::from_nanos(now.saturating_sub(waiter.started()));
+        Error::TimedOut { waited, limiter: waiter.limiter.name.to_string() }
+    }
+
+    /// The last attempt failed: whether it arrived is unknown, so the ticket is sent again, or cleaned up.
+    fn ticket_failed(&self, table: &mut Table, no: TicketNo, error: StoreError, now: Nanos, fx: &mut Effects) {
+        let Some(slot) = table.tickets.get(&no) else { return };
+        let (waiter, limiter) = (slot.waiter.clone(), slot.limiter);
+        match error {
+            StoreError::Fatal(error) => {
+                self.unsend(table, no, Some(error.clone()));
+                self.refuse(table, &waiter, (TicketState::Failed, error), now, fx);
+            }
+            StoreError::Away { detail } => {
+                self.unsend(table, no, Some(unavailable(detail)));
+                if table.away.is_some() {
+                    self.admit_by_outage_policy(table, limiter, now, fx);
+                }
+            }
+            StoreError::Busy { detail } => {
+                self.unsend(table, no, Some(unavailable(detail)));
+                self.retry_later(table, limiter, now, fx);
+            }
+            StoreError::Full { detail } => {
+                self.unsend(table, no, Some(Error::Overloaded { detail }));
+                self.retry_later(table, limiter, now, fx);
+            }
+        }
+    }
+
+    fn unsend(&self, table: &mut Table, no: TicketNo, why: Option<Error>) {
+        table.enter_phase(no, Phase::Unsent { sent: true });
+        if let Some(slot) = table.tickets.get_mut(&no) {
+            slot.last_error = why.or(slot.last_error.take());
+        }
+    }
+
+    /// A grant counts only in the epoch we know, and while the store certainly believes in us: after a long stop it
+    /// may have been taken back already. Otherwise a sync tells.
+    pub(super) fn grant_if_confirmed(
+        &self,
+        table: &mut Table,
+        no: TicketNo,
+        (fence, order): (u64, u64),
+        epoch: u64,
+        now: Nanos,
+        fx: &mut Effects,
+    ) {
+        let Some(slot) = table.tickets.get(&no) else { return };
+        let limiter = slot.limiter;
+        let state = &table.limiters[limiter];
+        if epoch == state.epoch && !state.restoring() && state.is_confirmed(now) {
+            self.grant(table, no, fence, order, now, fx);
+        } else if slot.phase == Phase::InFlight {
+            self.unsend(table, no, None);
+            self.request_sync(table, limiter, now, fx);
+            self.retry_later(table, limiter, now, fx);
+        } else {
+            self.request_sync(table, limiter, now, fx);
+        }
+    }
+
+    fn leaving_answered(
+        &self,
+        table: &mut Table,
+        limiter: LimiterIndex,
+        tickets: &[TicketNo],
+        result: Result<Answer, StoreError>,
+        now: Nanos,
+        fx: &mut Effects,
+    ) {
+        let freed: Vec<bool> = match result {
+            Ok(Answer { verdict: Verdict::Refused, .. }) => {
+                self.stay(table, tickets);
+                return self.retry_later(table, limiter, now, fx);
+            }
+            Ok(Answer { verdict: Verdict::Released(freed), .. }) => freed,
+            Ok(_) => vec![true; tickets.len()],
+            Err(StoreError::Fatal(error)) => {
+                tracing::error!(limiter = %table.limiters[limiter].core.name, %error, "a permit could not be given back");
+                vec![false; tickets.len()]
+            }
+            Err(StoreError::Away { .. }) => return self.stay(table, tickets),
+            Err(StoreError::Busy { .. } | StoreError::Full { .. }) => {
+                self.stay(table, tickets);
+                return self.retry_later(table, limiter, now, fx);
+            }
+        };
+        for (no, freed) in tickets.iter().zip(freed) {
+            if let Some(ack) = table.tickets.get_mut(no).and_then(|slot| slot.ack.take()) {
+                fx.acks.push((ack, freed));
+            }
+            table.remove(*no, fx);
+        }
+        fx.wake_scheduler |= table.stage != Stage::Running;
+    }
+
+    /// The store has not been told: these are asked for again.
+    fn stay(&self, table: &mut Table, tickets: &[TicketNo]) {
+        for no in tickets {
+            if let Some(Slot { phase: Phase::Leaving { busy, .. }, .. }) = table.tickets.get_mut(no) {
+                *busy = false;
+            }
+        }
+    }
+
+    /// Asks again what the store did not take, after a pause that grows.
+    pub(super) fn retry_later(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
+        let state = &mut table.limiters[limiter];
+        if state.retry_at.is_some() {
+            return;
+        }
+        let pause = FIRST_RETRY.saturating_mul(1 << state.retries.min(5)).min(LAST_RETRY);
+        state.retries += 1;
+        let at = now + nanos(crate::jitter::spread(pause));
+        state.retry_at = Some(at);
+        table.arm(at, Timer::Retry(limiter), fx);
+    }
+
+    pub(super) fn retry(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
+        table.limiters[limiter].retry_at = None;
+        if table.limiters[limiter].restore == RestoreState::Wanted {
+            self.start_restore(table, limiter, now, fx);
+        }
+        self.send_unsent(table, limiter, now, fx);
+        table.send_leaving(limiter, None, now, fx);
+    }
+}
+
+pub(super) fn unavailable(detail: String) -> Error {
+    Error::Unavailable { detail, retry_after: Duration::from_secs(1) }
+}

@@ -1,0 +1,366 @@
+//! The blocking core of one instance: what its tickets go through, and when the store is asked. It knows policy
+//! (when), the store knows mechanism (how).
+//!
+//! A request, from `acquire` to its permit and back:
+//!
+//! 1. `start` puts the ticket into the [`table`] and submits `acquire`. It is in the table before its enqueue is sent,
+//!    because the message about its grant may overtake the answer.
+//! 2. The answer ([`answers`]) or a message from the store ([`notices`]) settles it, or the [`scheduler`] when its
+//!    deadline comes, or `cancel`, or `close`: equal contenders for one compare-and-swap (see [`crate::ticket`]).
+//! 3. [`Table::clean_up`] makes the store forget whatever a settled ticket may have left there.
+//! 4. While anything is held or waits, a `sync` every third of a lease (every poll interval, when somebody waits) is
+//!    heartbeat and safety net in one ([`sync`]); after a loss of state [`restore`] brings everything back.
+//!
+//! Locks: the table's is the only one of the engine. It is never held while the store is called or anybody is told
+//! something; see [`Effects`].
+
+mod answers;
+mod close;
+mod notices;
+mod outage;
+mod queries;
+mod restore;
+mod scheduler;
+mod sync;
+pub(crate) mod table;
+pub(crate) mod waiter;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use once_cell::sync::OnceCell;
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use crate::clock::{Clock, NEVER, Nanos, nanos};
+use crate::permit::{LostReason, Permit, PermitEvent};
+use crate::store::{RestoreKind, Store, TicketNo, Verb};
+use crate::ticket::TicketState;
+use crate::{Error, Request};
+use table::{Asked, Effects, LimiterIndex, Phase, Slot, Stage, Table, Timer};
+use waiter::{Sink, Terms, Waiter};
+
+/// What the owners of a client share; the last of them closes it.
+pub(crate) struct Handle {
+    engine: Arc<Engine>,
+}
+
+impl Handle {
+    pub(crate) fn new(engine: Arc<Engine>) -> Self {
+        Handle { engine }
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if !self.engine.is_forked() {
+            self.engine.start_closing(Duration::ZERO);
+        }
+    }
+}
+
+/// One open client.
+pub(crate) struct Engine {
+    pub instance: Arc<str>,
+    pub clock: Clock,
+    pub description: String,
+    /// For how long a question without a deadline of its own waits for its answer.
+    pub patience: Duration,
+    store: OnceCell<Box<dyn Store>>,
+    table: Mutex<Table>,
+    /// Wakes the scheduler, and whoever waits for the end.
+    wake: Condvar,
+    next_no: AtomicU64,
+    pid: u32,
+    me: Weak<Engine>,
+    scheduler: OnceCell<()>,
+}
+
+impl Engine {
+    pub(crate) fn new(instance: Arc<str>, clock: Clock, description: String, patience: Duration) -> Arc<Self> {
+        Arc::new_cyclic(|me| Engine {
+            instance,
+            clock,
+            description,
+            patience,
+            store: OnceCell::new(),
+            table: Mutex::new(Table::new()),
+            wake: Condvar::new(),
+            next_no: AtomicU64::new(1),
+            pid: std::process::id(),
+            me: me.clone(),
+            scheduler: OnceCell::new(),
+        })
+    }
+
+    /// Connects the engine with its store; once, before anything else.
+    pub(crate) fn attach(&self, store: Box<dyn Store>) {
+        assert!(self.store.set(store).is_ok(), "an engine has one store");
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        self.store.get().expect("a client attaches its store before it hands out anything").as_ref()
+    }
+
+    pub(crate) fn ticket_name(&self, no: TicketNo) -> String {
+        format!("{}:{no}", self.instance)
+    }
+
+    fn is_forked(&self) -> bool {
+        self.pid != std::process::id()
+    }
+
+    pub(crate) fn check_process(&self) -> Result<(), Error> {
+        if self.is_forked() { Err(Error::Forked) } else { Ok(()) }
+    }
+
+    /// Runs `change` under the lock, and what it asks for after it.
+    fn with_table<R>(&self, change: impl FnOnce(&mut Table, Nanos, &mut Effects) -> R) -> R {
+        let mut fx = Effects::default();
+        let result = change(&mut self.table.lock(), self.clock.now(), &mut fx);
+        self.run(fx);
+        result
+    }
+
+    /// Does what was decided under the lock. Each part is taken exactly once.
+    fn run(&self, fx: Effects) {
+        if fx.wake_scheduler {
+            self.wake.notify_all();
+        }
+        for waiter in fx.settled {
+            waiter.deliver();
+        }
+        for (waiter, event) in fx.events {
+            waiter.tell(event);
+        }
+        for (to, freed) in fx.acks {
+            // The one who waits may have given up.
+            let _ = to.send(freed);
+        }
+        for (call, asked) in fx.calls {
+            let limiter = call.limiter.clone();
+            let Some(me) = self.me.upgrade() else { return };
+            self.store().submit(call, Box::new(move |result| me.answered(&limiter, asked, result)));
+        }
+    }
+
+    /// A ticket that is not started yet.
+    pub(crate) fn new_waiter(&self, limiter: LimiterIndex, handle: Arc<Handle>) -> Arc<Waiter> {
+        let no = self.next_no.fetch_add(1, Ordering::Relaxed);
+        let core = self.table.lock().limiters[limiter].core.clone();
+        Arc::new(Waiter::new(no, core, handle))
+    }
+
+    /// Sends a ticket on its way. It settles by itself from here on.
+    pub(crate) fn start(&self, waiter: &Arc<Waiter>, request: &Request, sink: Sink) -> Result<(), Error> {
+        self.check_process()?;
+        request.check()?;
+        self.ensure_scheduler()?;
+        self.with_table(|table, now, fx| {
+            let index = waiter.limiter.index;
+            let max_wait = nanos(crate::settings::from_millis(table.limiters[index].settings.max_wait));
+            let terms = Terms::new(request, max_wait, now, nanos(self.patience), sink);
+            if waiter.terms.set(terms).is_err() {
+                return Err(Error::invalid("ticket", "it was started already: take a new one for each request"));
+            }
+            if table.stage != Stage::Running && waiter.refuse(TicketState::Closed, Error::Closed)
+                || waiter.ticket.state() != TicketState::Pending
+            {
+                fx.settled.push(waiter.clone());
+                return Ok(());
+            }
+            self.enter(table, waiter, false, now, fx);
+            Ok(())
+        })
+    }
+
+    /// Puts a started ticket into the table and asks the store about it, if it can be asked.
+    fn enter(&self, table: &mut Table, waiter: &Arc<Waiter>, puts_back: bool, now: Nanos, fx: &mut Effects) {
+        let (no, limiter) = (waiter.no, waiter.limiter.index);
+        let slot = Slot {
+            waiter: waiter.clone(),
+            limiter,
+            phase: Phase::InFlight,
+            puts_back,
+            last_error: None,
+            ack: None,
+            max_hold_at: NEVER,
+        };
+        table.tickets.insert(no, slot);
+        table.enter_phase(no, Phase::Unsent { sent: puts_back });
+        table.arm(waiter.deadline(), Timer::Deadline(no), fx);
+        if table.away.is_some() && self.admit_by_outage_policy(table, limiter, now, fx) {
+            return;
+        }
+        self.send_ticket(table, no, now, fx);
+    }
+
+    /// Asks the store about a ticket that is not under way, unless a restore has to come first.
+    fn send_ticket(&self, table: &mut Table, no: TicketNo, now: Nanos, fx: &mut Effects) {
+        let Some(slot) = table.tickets.get(&no) else { return };
+        let limiter = slot.limiter;
+        if !matches!(slot.phase, Phase::Unsent { .. }) || table.limiters[limiter].restoring() {
+            return;
+        }
+        let verb = if slot.puts_back {
+            Verb::PutBack(no)
+        } else {
+            let terms = slot.waiter.terms.get();
+            Verb::Acquire {
+                no,
+                cost: slot.waiter.cost(),
+                may_wait: terms.is_none_or(|t| t.may_wait),
+                order: slot.waiter.order(),
+                label: slot.waiter.label(),
+            }
+        };
+        let call = table.call(limiter, verb, now);
+        table.enter_phase(no, Phase::InFlight);
+        fx.calls.push((call, Asked::Ticket { no, sent_at: now }));
+    }
+
+    fn send_unsent(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
+        for no in table.limiters[limiter].unsent.iter().copied().collect::<Vec<_>>() {
+            self.send_ticket(table, no, now, fx);
+        }
+    }
+
+    /// Settles a ticket without a permit and makes the store forget it.
+    fn refuse(&self, table: &mut Table, waiter: &Arc<Waiter>, why: (TicketState, Error), now: Nanos, fx: &mut Effects) {
+        if waiter.refuse(why.0, why.1) {
+            table.clean_up(waiter.no, now, fx);
+            if waiter.terms.get().is_some() {
+                fx.settled.push(waiter.clone());
+            }
+        }
+    }
+
+    /// A grant has arrived. False: it is too late for this ticket; whoever settled it has cleaned up.
+    fn grant(&self, table: &mut Table, no: TicketNo, fence: u64, order: u64, now: Nanos, fx: &mut Effects) -> bool {
+        let Some(slot) = table.tickets.get(&no) else { return false };
+        if matches!(slot.phase, Phase::Held | Phase::Leaving { .. }) || !slot.waiter.ticket.grant(fence) {
+            return false;
+        }
+        let (waiter, limiter) = (slot.waiter.clone(), slot.limiter);
+        waiter.set_order(order);
+        table.disarm(waiter.deadline(), Timer::Deadline(no));
+        table.enter_phase(no, Phase::Held);
+        let max_hold = table.limiters[limiter].settings.max_hold;
+        if max_hold > 0 {
+            let at = now.saturating_add(max_hold * 1_000_000);
+            if let Some(slot) = table.tickets.get_mut(&no) {
+                slot.max_hold_at = at;
+            }
+            table.arm(at, Timer::MaxHold(no), fx);
+        }
+        self.plan_sync(table, limiter, now, fx);
+        fx.settled.push(waiter);
+        true
+    }
+
+    /// A held permit is gone, and its owner is told.
+    fn lose(&self, table: &mut Table, no: TicketNo, why: LostReason, now: Nanos, fx: &mut Effects) {
+        let Some(slot) = table.tickets.get(&no) else { return };
+        let waiter = slot.waiter.clone();
+        if waiter.ticket.end(TicketState::Lost) {
+            tracing::warn!(limiter = %waiter.limiter.name, ticket = no, reason = %why, "permit lost");
+            fx.events.push((waiter.clone(), PermitEvent::Lost(why)));
+            let _ = waiter.lost.set(why);
+            table.clean_up(no, now, fx);
+        }
+    }
+
+    /// Cancels a ticket, also one that is not started. True: it is settled as cancelled by this call.
+    pub(crate) fn cancel(&self, waiter: &Arc<Waiter>) -> bool {
+        if self.is_forked() {
+            return false;
+        }
+        self.with_table(|table, now, fx| {
+            self.refuse(table, waiter, (TicketState::Cancelled, Error::Cancelled), now, fx);
+        });
+        waiter.ticket.state() == TicketState::Cancelled
+    }
+
+    /// Whether the store has confirmed the permit within the lease.
+    pub(crate) fn confirmed(&self, waiter: &Waiter) -> bool {
+        !self.is_forked()
+            && waiter.ticket.state() == TicketState::Granted
+            && self.clock.now() < waiter.limiter.valid_until.load(Ordering::Acquire)
+    }
+
+    /// Gives a permit back in the background.
+    pub(crate) fn give_back(&self, waiter: &Arc<Waiter>) {
+        if !self.is_forked() && waiter.ticket.end(TicketState::Released) {
+            waiter.close_events();
+            self.with_table(|table, now, fx| {
+                table.clean_up(waiter.no, now, fx);
+                self.fill_local(table, waiter.limiter.index, now, fx);
+            });
+        }
+    }
+
+    /// Gives a permit back and waits for the answer.
+    pub(crate) fn release(&self, waiter: &Arc<Waiter>) -> Result<(), Error> {
+        self.check_process()?;
+        if !waiter.ticket.end(TicketState::Released) {
+            return Err(waiter.lost.get().map_or(Error::Stale, |why| Error::PermitLost(*why)));
+        }
+        waiter.close_events();
+        let (sender, answer) = crossbeam_channel::bounded(1);
+        self.with_table(|table, now, fx| {
+            match table.tickets.get_mut(&waiter.no) {
+                Some(slot) => slot.ack = Some(sender),
+                None => drop(sender),
+            }
+            table.clean_up(waiter.no, now, fx);
+            self.fill_local(table, waiter.limiter.index, now, fx);
+        });
+        match answer.recv_timeout(self.patience) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Error::Stale),
+            Err(crossbeam_channel::RecvTimeoutError::Disconnected) => Err(Error::Closed),
+            Err(crossbeam_channel::RecvTimeoutError::Timeout) => Err(Error::Unavailable {
+                detail: "no answer to the release yet; it goes on in the background".into(),
+                retry_after: Duration::from_secs(1),
+            }),
+        }
+    }
+
+    /// Returns a held ticket to its original place in line and waits for it again.
+    pub(crate) fn put_back(&self, waiter: &Arc<Waiter>, max_wait: Duration) -> Result<Permit, Error> {
+        self.check_process()?;
+        if !waiter.ticket.end(TicketState::Released) {
+            return Err(waiter.lost.get().map_or(Error::Stale, |why| Error::PermitLost(*why)));
+        }
+        waiter.close_events();
+        // The same ticket in the store, a new life here: one that was granted cannot be pending again.
+        let again = Arc::new(Waiter::new(waiter.no, waiter.limiter.clone(), waiter.handle.clone()));
+        again.set_order(waiter.order());
+        let request = Request { max_wait: Some(max_wait), cost: waiter.cost(), label: waiter.label() };
+        self.with_table(|table, now, fx| {
+            let terms = Terms::new(&request, 0, now, nanos(self.patience), Sink::Blocking);
+            let _ = again.terms.set(Terms { may_wait: true, ..terms });
+            if table.stage != Stage::Running && again.refuse(TicketState::Closed, Error::Closed) {
+                table.clean_up(waiter.no, now, fx);
+                fx.settled.push(again.clone());
+                return;
+            }
+            table.remove(waiter.no, fx);
+            self.enter(table, &again, true, now, fx);
+        });
+        again.wait()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock()
+    }
+}
+
+/// How a held ticket is brought back to the store.
+fn held_kind(waiter: &Waiter) -> RestoreKind {
+    if waiter.ticket.fence() == 0 { RestoreKind::Local } else { RestoreKind::Held }
+}

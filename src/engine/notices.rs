@@ -1,0 +1,76 @@
+//! What the store says unasked: by the Pub/Sub thread, or by another client's call on the memory store. A message
+//! makes things fast; what counts is the store's state, so a doubtful one causes no more than a sync.
+
+use super::*;
+use crate::store::{Listener, Notice};
+
+impl Listener for Engine {
+    fn notices(&self, epoch: u64, notices: Vec<Notice>) {
+        self.with_table(|table, now, fx| {
+            for notice in notices {
+                self.take_notice(table, epoch, notice, now, fx);
+            }
+        });
+    }
+
+    fn link_up(&self) {
+        self.with_table(|table, now, fx| self.store_is_back(table, now, fx));
+    }
+
+    fn link_down(&self, detail: &str) {
+        self.with_table(|table, now, fx| self.store_is_away(table, detail, now, fx));
+    }
+
+    fn subscribed(&self) {
+        self.with_table(|table, now, fx| {
+            for limiter in 0..table.limiters.len() {
+                if !table.limiters[limiter].queued.is_empty() {
+                    self.request_sync(table, limiter, now, fx);
+                }
+            }
+        });
+    }
+
+    fn wants_link(&self) -> bool {
+        self.lock().has_work()
+    }
+}
+
+impl Engine {
+    pub(super) fn take_notice(&self, table: &mut Table, epoch: u64, notice: Notice, now: Nanos, fx: &mut Effects) {
+        match notice {
+            Notice::Granted { no, fence, order } => self.grant_if_confirmed(table, no, (fence, order), epoch, now, fx),
+            Notice::Impossible { no } => self.place_gone(table, no, epoch, true, now, fx),
+            Notice::PlaceRevoked { no } => self.place_gone(table, no, epoch, false, now, fx),
+            Notice::PermitRevoked { no } => {
+                let held = table.tickets.get(&no).is_some_and(|slot| slot.phase == Phase::Held);
+                if held && self.speaks_of_now(table, no, epoch) {
+                    self.lose(table, no, LostReason::Revoked, now, fx);
+                }
+            }
+        }
+    }
+
+    fn speaks_of_now(&self, table: &Table, no: TicketNo, epoch: u64) -> bool {
+        table.tickets.get(&no).is_some_and(|slot| table.limiters[slot.limiter].epoch == epoch)
+    }
+
+    fn place_gone(&self, table: &mut Table, no: TicketNo, epoch: u64, impossible: bool, now: Nanos, fx: &mut Effects) {
+        let waits = table.tickets.get(&no).is_some_and(|slot| matches!(slot.phase, Phase::Queued | Phase::InFlight));
+        if waits && self.speaks_of_now(table, no, epoch) {
+            self.out_of_line(table, no, impossible, now, fx);
+        }
+    }
+
+    /// The store has dropped a waiting ticket: its cost does not fit any more, or an operator took its place.
+    pub(super) fn out_of_line(&self, table: &mut Table, no: TicketNo, impossible: bool, now: Nanos, fx: &mut Effects) {
+        let Some(slot) = table.tickets.get(&no) else { return };
+        let waiter = slot.waiter.clone();
+        let limit = table.limiters[slot.limiter].settings.limit;
+        let why = match impossible {
+            true => (TicketState::Rejected, Error::Impossible { cost: waiter.cost(), limit }),
+            false => (TicketState::Failed, Error::Revoked),
+        };
+        self.refuse(table, &waiter, why, now, fx);
+    }
+}

@@ -1,0 +1,96 @@
+//! Redis being away is a normal state. What waits is held until its deadline, failed, or admitted locally, as the
+//! limiter's outage policy says; what is held stays held; and when the store is back, everything is asked again.
+
+use super::*;
+use crate::limiter::Outage;
+
+impl Engine {
+    /// An attempt to connect has failed.
+    pub(super) fn store_is_away(&self, table: &mut Table, detail: &str, now: Nanos, fx: &mut Effects) {
+        if table.away.replace(detail.to_owned()).is_none() {
+            tracing::warn!(detail, "the store is away");
+        }
+        for limiter in 0..table.limiters.len() {
+            self.admit_by_outage_policy(table, limiter, now, fx);
+        }
+        fx.wake_scheduler |= table.stage != Stage::Running;
+    }
+
+    /// Connected. Whatever was not answered is asked again; that is safe, because every verb is idempotent.
+    pub(super) fn store_is_back(&self, table: &mut Table, now: Nanos, fx: &mut Effects) {
+        if table.away.take().is_some() {
+            tracing::info!("the store is back");
+        }
+        for limiter in 0..table.limiters.len() {
+            let state = &table.limiters[limiter];
+            let has_local =
+                state.held.iter().any(|no| table.tickets.get(no).is_some_and(|slot| slot.waiter.ticket.fence() == 0));
+            let has_tickets = !state.queued.is_empty() || !state.held.is_empty();
+            if has_local || state.restoring() {
+                self.start_restore(table, limiter, now, fx);
+            } else if has_tickets {
+                self.request_sync(table, limiter, now, fx);
+            }
+            self.send_unsent(table, limiter, now, fx);
+            table.send_leaving(limiter, None, now, fx);
+        }
+    }
+
+    /// Acts on what waits while the store is away. True: the policy has taken the decision from the store.
+    pub(super) fn admit_by_outage_policy(
+        &self,
+        table: &mut Table,
+        limiter: LimiterIndex,
+        now: Nanos,
+        fx: &mut Effects,
+    ) -> bool {
+        match table.limiters[limiter].outage {
+            Outage::Wait => false,
+            Outage::Fail => {
+                self.fail_waiting(table, limiter, now, fx);
+                true
+            }
+            Outage::Local { .. } => {
+                self.fill_local(table, limiter, now, fx);
+                true
+            }
+        }
+    }
+
+    fn fail_waiting(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
+        let detail = table.away.clone().unwrap_or_default();
+        for no in self.waiting_here(table, limiter) {
+            let Some(slot) = table.tickets.get(&no) else { continue };
+            let waiter = slot.waiter.clone();
+            let why = (TicketState::Failed, super::answers::unavailable(detail.clone()));
+            self.refuse(table, &waiter, why, now, fx);
+        }
+    }
+
+    /// In line order, then by arrival here.
+    fn waiting_here(&self, table: &Table, limiter: LimiterIndex) -> Vec<TicketNo> {
+        let state = &table.limiters[limiter];
+        state.queued.keys().map(|(_, no)| *no).chain(state.unsent.iter().copied()).collect()
+    }
+
+    /// With policy `local`, while the store is away: admits from the head of the local line up to the local limit.
+    /// What the store granted before counts too.
+    pub(super) fn fill_local(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
+        let Outage::Local { limit } = table.limiters[limiter].outage else { return };
+        if table.away.is_none() {
+            return;
+        }
+        let cost_of = |table: &Table, no: &TicketNo| table.tickets.get(no).map_or(0, |slot| slot.waiter.cost());
+        let mut used: u64 = table.limiters[limiter].held.iter().map(|no| cost_of(table, no)).sum();
+        for no in self.waiting_here(table, limiter) {
+            let cost = cost_of(table, &no);
+            if used + cost > limit {
+                return; // nobody passes the head
+            }
+            let order = table.tickets.get(&no).map_or(0, |slot| slot.waiter.order());
+            if self.grant(table, no, 0, order, now, fx) {
+                used += cost;
+            }
+        }
+    }
+}

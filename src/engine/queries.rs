@@ -1,0 +1,95 @@
+//! Questions and orders that are not about a ticket of ours: each one call, with its answer waited for.
+
+use super::table::{LimiterCore, LimiterState};
+use super::*;
+use crate::limiter::LimiterOptions;
+use crate::settings::Declaration;
+use crate::store::{Answer, StoreError, Verdict};
+
+impl Engine {
+    /// Opens a limiter, or finds it. A declaration that differs from the one before is sent with the next call.
+    pub(crate) fn open_limiter(&self, name: &str, options: &LimiterOptions) -> Result<LimiterIndex, Error> {
+        self.check_process()?;
+        let declared = options.settings.map(|settings| settings.words()).unwrap_or_default();
+        let mut table = self.lock();
+        if table.stage != Stage::Running {
+            return Err(Error::Closed);
+        }
+        if let Some(index) = table.limiter_of(name) {
+            let state = &mut table.limiters[index];
+            state.poll = nanos(options.poll);
+            state.outage = options.outage;
+            if !declared.is_empty() && state.declaration.declared != declared {
+                let mut declaration = Declaration::clone(&state.declaration);
+                declaration.declared = declared;
+                declaration.declares = true;
+                state.declaration = Arc::new(declaration);
+                state.version = 0;
+            }
+            return Ok(index);
+        }
+        let declaration = Declaration {
+            declares: !declared.is_empty(),
+            declared,
+            description: self.description.clone(),
+            ..Declaration::default()
+        };
+        let index = table.limiters.len();
+        let core = Arc::new(LimiterCore {
+            index,
+            name: name.into(),
+            valid_until: AtomicU64::new(0),
+            sync: crate::coalescer::Coalescer::new(),
+        });
+        let settings = options.settings.unwrap_or_default();
+        table.names.insert(core.name.clone(), index);
+        table.limiters.push(LimiterState::new(core, settings, declaration, nanos(options.poll), options.outage));
+        Ok(index)
+    }
+
+    /// Asks the store and waits for the answer, for as long as the client's patience lasts.
+    pub(crate) fn ask(&self, limiter: LimiterIndex, verb: Verb) -> Result<Answer, Error> {
+        self.check_process()?;
+        let call = {
+            let table = self.lock();
+            if table.stage == Stage::Closed || table.stage == Stage::Ended {
+                return Err(Error::Closed);
+            }
+            table.call(limiter, verb, self.clock.now())
+        };
+        let name = call.limiter.to_string();
+        let (sender, answer) = crossbeam_channel::bounded(1);
+        let reply = move |result| drop(sender.send(result));
+        self.store().submit(call, Box::new(reply));
+        let answer = answer
+            .recv_timeout(self.patience)
+            .map_err(|_| super::answers::unavailable("the store did not answer in time".into()))?
+            .map_err(to_error)?;
+        match answer.verdict {
+            Verdict::NoSuchLimiter => Err(Error::NoSuchLimiter { name }),
+            _ => Ok(answer),
+        }
+    }
+
+    /// Looks whether the store is fit for use.
+    pub(crate) fn check_store(&self) -> Result<crate::ServerInfo, Error> {
+        self.check_process()?;
+        self.store().check().map_err(to_error)
+    }
+
+    /// The names of all limiters in the store, sorted.
+    pub(crate) fn limiter_names(&self) -> Result<Vec<String>, Error> {
+        self.check_process()?;
+        let mut names = self.store().limiters().map_err(to_error)?;
+        names.sort();
+        Ok(names)
+    }
+}
+
+fn to_error(error: StoreError) -> Error {
+    match error {
+        StoreError::Away { detail } | StoreError::Busy { detail } => super::answers::unavailable(detail),
+        StoreError::Full { detail } => Error::Overloaded { detail },
+        StoreError::Fatal(error) => error,
+    }
+}

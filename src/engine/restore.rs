@@ -1,0 +1,161 @@
+//! Bringing back what the store has lost, or has given up on us.
+
+use super::table::RestoreState;
+use super::*;
+use crate::store::{Answer, Restored, Standing, StoreError, Verdict};
+
+/// So many tickets travel in one call.
+const CHUNK: usize = 100;
+
+impl Engine {
+    /// The store does not know us, or is in another epoch. In the same epoch it has reaped us: what we held was given
+    /// away, and its owners learn that before anything new is handed out.
+    pub(super) fn resync(&self, table: &mut Table, limiter: LimiterIndex, epoch: u64, now: Nanos, fx: &mut Effects) {
+        if table.limiters[limiter].restoring() {
+            return;
+        }
+        let reaped = table.limiters[limiter].epoch == epoch;
+        if reaped {
+            self.lose_leases(table, limiter, now, fx);
+        }
+        self.start_restore(table, limiter, now, fx);
+    }
+
+    fn lose_leases(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
+        let held: Vec<TicketNo> = table.limiters[limiter].held.iter().copied().collect();
+        for no in held {
+            let local = table.tickets.get(&no).is_some_and(|slot| slot.waiter.ticket.fence() == 0);
+            if !local {
+                // Its clean-up is a release, which also frees what the store has not got round to reaping.
+                self.lose(table, no, LostReason::LeaseExpired, now, fx);
+            }
+        }
+    }
+
+    /// Sends everything that is held or waits, in order.
+    pub(super) fn start_restore(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
+        let state = &table.limiters[limiter];
+        let held = state.held.iter().copied();
+        let queued = state.queued.keys().map(|(_, no)| *no);
+        let tickets: Vec<TicketNo> = held.chain(queued).collect();
+        let all: Vec<Restored> = tickets.iter().filter_map(|no| self.restored(table, *no, None)).collect();
+        tracing::info!(limiter = %state.core.name, tickets = all.len(), "restoring");
+        self.send_restore(table, limiter, &all, now, fx);
+    }
+
+    /// Looks whether what is held is still held.
+    pub(super) fn check_held(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
+        let held: Vec<TicketNo> = table.limiters[limiter].held.iter().copied().collect();
+        let all: Vec<Restored> =
+            held.iter().filter_map(|no| self.restored(table, *no, Some(RestoreKind::Check))).collect();
+        self.send_restore(table, limiter, &all, now, fx);
+    }
+
+    fn restored(&self, table: &Table, no: TicketNo, kind: Option<RestoreKind>) -> Option<Restored> {
+        let slot = table.tickets.get(&no)?;
+        let waiter = &slot.waiter;
+        let standing = if slot.phase == Phase::Held { held_kind(waiter) } else { RestoreKind::Waiting };
+        Some(Restored {
+            kind: kind.unwrap_or(standing),
+            no,
+            order: waiter.order(),
+            fence: waiter.ticket.fence(),
+            cost: waiter.cost(),
+            label: waiter.label(),
+        })
+    }
+
+    fn send_restore(&self, table: &mut Table, limiter: LimiterIndex, all: &[Restored], now: Nanos, fx: &mut Effects) {
+        // One chunk at least, though empty: it counts us in again.
+        let chunks: Vec<&[Restored]> = if all.is_empty() { vec![&[]] } else { all.chunks(CHUNK).collect() };
+        let state = &mut table.limiters[limiter];
+        state.restores += 1;
+        state.restore = RestoreState::Running { chunks_left: chunks.len(), epoch: None };
+        let run = state.restores;
+        for chunk in chunks {
+            let tickets = chunk.iter().map(|t| t.no).collect();
+            let call = table.call(limiter, Verb::Restore(chunk.to_vec()), now);
+            fx.calls.push((call, Asked::Restore { run, tickets, sent_at: now }));
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn restore_answered(
+        &self,
+        table: &mut Table,
+        limiter: LimiterIndex,
+        (run, sent_at): (u64, Nanos),
+        tickets: &[TicketNo],
+        result: Result<Answer, StoreError>,
+        now: Nanos,
+        fx: &mut Effects,
+    ) {
+        let state = &mut table.limiters[limiter];
+        let RestoreState::Running { chunks_left, epoch } = state.restore else { return };
+        if run != state.restores {
+            return; // of an earlier attempt
+        }
+        let Ok(Answer { verdict: Verdict::Restored(standings), epoch: answered, .. }) = result else {
+            state.restore = RestoreState::Wanted; // the link's return, or a retry, begins anew
+            if !matches!(result, Err(StoreError::Away { .. })) {
+                self.retry_later(table, limiter, now, fx);
+            }
+            return;
+        };
+        if epoch.is_some_and(|first| first != answered) {
+            return self.start_restore(table, limiter, now, fx); // lost once more, half-way
+        }
+        state.restore = RestoreState::Running { chunks_left: chunks_left - 1, epoch: Some(answered) };
+        let grants = self.take_standings(table, tickets, &standings, now, fx);
+        if chunks_left == 1 {
+            self.restore_done(table, limiter, (answered, sent_at), now, fx);
+        }
+        // After the epoch is known: these were granted while nobody could tell us.
+        for (no, fence, order) in grants {
+            match table.limiters[limiter].restoring() {
+                true => self.request_sync(table, limiter, now, fx),
+                false => self.grant_if_confirmed(table, no, (fence, order), answered, now, fx),
+            }
+        }
+    }
+
+    fn take_standings(
+        &self,
+        table: &mut Table,
+        tickets: &[TicketNo],
+        standings: &[Standing],
+        now: Nanos,
+        fx: &mut Effects,
+    ) -> Vec<(TicketNo, u64, u64)> {
+        let mut grants = Vec::new();
+        for (no, standing) in tickets.iter().zip(standings) {
+            let Some(slot) = table.tickets.get(no) else { continue };
+            match (slot.phase, *standing) {
+                (Phase::Held, Standing::Held { fence, .. }) => drop(slot.waiter.ticket.adopt_fence(fence)),
+                (Phase::Held, _) => self.lose(table, *no, LostReason::StateLost, now, fx),
+                (Phase::Queued, Standing::Held { fence, order }) => grants.push((*no, fence, order)),
+                _ => {}
+            }
+        }
+        grants
+    }
+
+    fn restore_done(
+        &self,
+        table: &mut Table,
+        limiter: LimiterIndex,
+        (epoch, sent_at): (u64, Nanos),
+        now: Nanos,
+        fx: &mut Effects,
+    ) {
+        let state = &mut table.limiters[limiter];
+        state.restore = RestoreState::Settled;
+        state.epoch = epoch;
+        state.revokes = None;
+        self.confirm(table, limiter, sent_at, now, fx);
+        self.send_unsent(table, limiter, now, fx);
+        table.send_leaving(limiter, None, now, fx);
+        self.plan_sync(table, limiter, now, fx);
+        self.request_sync(table, limiter, now, fx);
+    }
+}

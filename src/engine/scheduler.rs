@@ -1,0 +1,107 @@
+//! The one thread of an instance that minds the time: deadlines, heartbeats, retries, and the end. It does no I/O, so
+//! a stalled store delays none of them.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::*;
+
+impl Engine {
+    /// Starts the thread with the first request.
+    pub(super) fn ensure_scheduler(&self) -> Result<(), Error> {
+        self.scheduler.get_or_try_init(|| self.spawn_scheduler()).map(|_| ())
+    }
+
+    fn spawn_scheduler(&self) -> Result<(), Error> {
+        let Some(me) = self.me.upgrade() else { return Err(Error::Closed) };
+        let waker = self.me.clone();
+        self.clock.on_advance(move || {
+            if let Some(engine) = waker.upgrade() {
+                drop(engine.table.lock());
+                engine.wake.notify_all();
+            }
+        });
+        let thread = std::thread::Builder::new().name("fairq-scheduler".into()).spawn(move || me.schedule());
+        thread.map(|_| ()).map_err(|e| Error::Internal { detail: format!("no thread to be had: {e}") })
+    }
+
+    fn schedule(&self) {
+        let outcome = catch_unwind(AssertUnwindSafe(|| while self.tick() {}));
+        if outcome.is_err() {
+            self.settle_after_panic();
+        }
+    }
+
+    /// Does what is due, or sleeps until something is. False: the engine is closed.
+    fn tick(&self) -> bool {
+        let mut fx = Effects::default();
+        let mut table = self.table.lock();
+        let now = self.clock.now();
+        while let Some((at, timer)) = table.timers.first().copied()
+            && at <= now
+        {
+            table.timers.pop_first();
+            self.due(&mut table, timer, now, &mut fx);
+        }
+        self.advance_closing(&mut table, now, &mut fx);
+        if table.stage == Stage::Closed {
+            drop(table);
+            self.run(fx);
+            self.end();
+            return false;
+        }
+        if fx.is_empty() {
+            table.next_look = table.timers.first().map_or(NEVER, |(at, _)| *at);
+            let until = table.next_look;
+            self.clock.wait(&self.wake, &mut table, until);
+            table.next_look = 0; // awake: nobody needs to wake me
+        } else {
+            drop(table);
+            self.run(fx);
+        }
+        true
+    }
+
+    fn due(&self, table: &mut Table, timer: Timer, now: Nanos, fx: &mut Effects) {
+        match timer {
+            Timer::Deadline(no) => self.deadline_passed(table, no, now, fx),
+            Timer::MaxHold(no) => self.lose(table, no, LostReason::MaxHold, now, fx),
+            Timer::Sync(limiter) => self.sync_due(table, limiter, now, fx),
+            Timer::Retry(limiter) => self.retry(table, limiter, now, fx),
+            Timer::Unconfirmed(limiter) => self.check_confirmed(table, limiter, now, fx),
+            Timer::Closing => {}
+        }
+    }
+
+    /// The ticket has waited as long as it may. Whether it was in line or never got there makes the difference
+    /// between "timed out" and "unavailable".
+    fn deadline_passed(&self, table: &mut Table, no: TicketNo, now: Nanos, fx: &mut Effects) {
+        let Some(slot) = table.tickets.get(&no) else { return };
+        let waiter = slot.waiter.clone();
+        let never_in_line = slot.phase != Phase::Queued && waiter.order() == 0;
+        let away = table.away.clone().map(super::answers::unavailable);
+        let patience_over = waiter.terms.get().is_some_and(|t| !t.may_wait);
+        let why_not =
+            slot.last_error.clone().or(away).or_else(|| {
+                patience_over.then(|| super::answers::unavailable("the store did not answer in time".into()))
+            });
+        let why = match why_not.filter(|_| never_in_line) {
+            Some(error) => (TicketState::Failed, error),
+            None => (TicketState::TimedOut, self.timed_out(&waiter, now)),
+        };
+        self.refuse(table, &waiter, why, now, fx);
+    }
+
+    /// A bug must not leave anybody waiting for ever.
+    fn settle_after_panic(&self) {
+        tracing::error!("the scheduler panicked; the client is closed");
+        self.with_table(|table, now, fx| {
+            table.stage = Stage::Closed;
+            let waiters: Vec<Arc<Waiter>> = table.tickets.values().map(|slot| slot.waiter.clone()).collect();
+            for waiter in waiters {
+                let error = Error::Internal { detail: "the scheduler panicked".into() };
+                self.refuse(table, &waiter, (TicketState::Failed, error), now, fx);
+            }
+        });
+        self.end();
+    }
+}

@@ -1,0 +1,219 @@
+//! The heartbeat and the poll, in one call for a limiter.
+//!
+//! While something is held, an instance reports every third of a lease; while something waits, every poll interval
+//! (default one second), whether Pub/Sub seems to work or not: a subscription can die in silence, and a slot that
+//! became free must not lie idle for longer than that. The interval is shortened to the next moment at which the
+//! store has something to do by itself (a lease that ends). Any number of reasons to sync while one is under way
+//! cause one more (see [`crate::coalescer`]).
+
+use super::*;
+use crate::settings::ConfigView;
+use crate::store::{Answer, Standing, StoreError, Synced, Verdict};
+
+/// So many waiting tickets are asked about at once. Grants follow the order, so mostly the first tells about all.
+const HEADS: usize = 16;
+
+/// Two syncs are at least so far apart when the store names a moment for the next.
+const SHORTEST_PAUSE: Nanos = 5_000_000;
+
+impl Engine {
+    /// Syncs now, or once more when one is under way.
+    pub(super) fn request_sync(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
+        if table.limiters[limiter].core.sync.notify() {
+            self.send_sync(table, limiter, now, fx);
+        }
+    }
+
+    fn send_sync(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
+        let state = &table.limiters[limiter];
+        let heads: Vec<TicketNo> = state.queued.keys().take(HEADS).map(|(_, no)| *no).collect();
+        let call = table.call(limiter, Verb::Sync { version: state.version, heads: heads.clone() }, now);
+        fx.calls.push((call, Asked::Sync { sent_at: now, heads }));
+    }
+
+    /// Sees to it that the next sync comes in time, when one is needed at all.
+    pub(super) fn plan_sync(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
+        self.plan_sync_within(table, limiter, NEVER, now, fx);
+    }
+
+    fn plan_sync_within(&self, table: &mut Table, limiter: LimiterIndex, within: Nanos, now: Nanos, fx: &mut Effects) {
+        let state = &mut table.limiters[limiter];
+        let pause = match (state.queued.is_empty(), state.held.is_empty()) {
+            (false, _) => state.poll.min(state.lease() / 3).min(within.max(SHORTEST_PAUSE)),
+            (true, false) => state.lease() / 3,
+            (true, true) => return,
+        };
+        let at = now + nanos(crate::jitter::spread(Duration::from_nanos(pause)));
+        match state.sync_at {
+            Some(earlier) if earlier <= at => return,
+            Some(later) => table.disarm(later, Timer::Sync(limiter)),
+            None => {}
+        }
+        table.limiters[limiter].sync_at = Some(at);
+        table.arm(at, Timer::Sync(limiter), fx);
+    }
+
+    /// The time for a sync has come.
+    pub(super) fn sync_due(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
+        let state = &mut table.limiters[limiter];
+        state.sync_at = None;
+        if state.queued.is_empty() && state.held.is_empty() {
+            return;
+        }
+        self.request_sync(table, limiter, now, fx);
+        self.plan_sync(table, limiter, now, fx); // should the answer never come
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn sync_answered(
+        &self,
+        table: &mut Table,
+        limiter: LimiterIndex,
+        sent_at: Nanos,
+        heads: &[TicketNo],
+        result: Result<Answer, StoreError>,
+        now: Nanos,
+        fx: &mut Effects,
+    ) {
+        let mut again = false;
+        match result {
+            Ok(answer) => match answer.verdict {
+                Verdict::Synced(synced) => {
+                    again =
+                        self.synced(table, limiter, (sent_at, answer.version, answer.epoch), heads, synced, now, fx);
+                }
+                Verdict::Resync => self.resync(table, limiter, answer.epoch, now, fx),
+                Verdict::Refused => again = true,
+                _ => {}
+            },
+            Err(StoreError::Away { .. }) => {} // the link's return syncs
+            Err(StoreError::Busy { .. } | StoreError::Full { .. }) => self.retry_later(table, limiter, now, fx),
+            Err(StoreError::Fatal(error)) => {
+                tracing::error!(limiter = %table.limiters[limiter].core.name, %error, "the heartbeat failed");
+            }
+        }
+        if again {
+            table.limiters[limiter].core.sync.notify();
+        }
+        if table.limiters[limiter].core.sync.finish() {
+            self.send_sync(table, limiter, now, fx);
+        }
+    }
+
+    /// Returns whether to sync again at once.
+    #[allow(clippy::too_many_arguments)]
+    fn synced(
+        &self,
+        table: &mut Table,
+        limiter: LimiterIndex,
+        (sent_at, version, epoch): (Nanos, u64, u64),
+        heads: &[TicketNo],
+        synced: Synced,
+        now: Nanos,
+        fx: &mut Effects,
+    ) -> bool {
+        if let Some(config) = &synced.config {
+            self.learn_config(table, limiter, version, config);
+        }
+        self.confirm(table, limiter, sent_at, now, fx);
+        if table.limiters[limiter].restoring() {
+            return false;
+        }
+        self.take_heads(table, heads, &synced.heads, epoch, now, fx);
+        let state = &mut table.limiters[limiter];
+        let revoked = state.revokes.replace(synced.revokes).is_some_and(|known| known != synced.revokes);
+        if revoked && !state.held.is_empty() {
+            self.check_held(table, limiter, now, fx);
+        }
+        let within = synced.next.map_or(NEVER, nanos);
+        self.plan_sync_within(table, limiter, within, now, fx);
+        let all_changed = synced.heads.len() == heads.len() && !heads.is_empty();
+        let more_wait = !table.limiters[limiter].queued.is_empty();
+        synced.more || (all_changed && more_wait && synced.heads.last() != Some(&Standing::Queued))
+    }
+
+    fn take_heads(
+        &self,
+        table: &mut Table,
+        heads: &[TicketNo],
+        standings: &[Standing],
+        epoch: u64,
+        now: Nanos,
+        fx: &mut Effects,
+    ) {
+        for (no, standing) in heads.iter().zip(standings) {
+            let Some(slot) = table.tickets.get(no).filter(|slot| slot.phase == Phase::Queued) else { continue };
+            let limit = table.limiters[slot.limiter].settings.limit;
+            let impossible = slot.waiter.cost() > limit && limit > 0;
+            match *standing {
+                Standing::Queued => {}
+                Standing::Held { fence, order } => self.grant_if_confirmed(table, *no, (fence, order), epoch, now, fx),
+                Standing::Gone => self.out_of_line(table, *no, impossible, now, fx),
+            }
+        }
+    }
+
+    /// The store has counted us alive; what is held is ours for a lease from before the question was sent.
+    pub(super) fn confirm(
+        &self,
+        table: &mut Table,
+        limiter: LimiterIndex,
+        sent_at: Nanos,
+        now: Nanos,
+        fx: &mut Effects,
+    ) {
+        let state = &mut table.limiters[limiter];
+        let until = sent_at + state.lease();
+        state.confirm_until(until);
+        if now >= until {
+            return;
+        }
+        if std::mem::take(&mut state.unconfirmed) {
+            let held: Vec<TicketNo> = state.held.iter().copied().collect();
+            for slot in held.iter().filter_map(|no| table.tickets.get(no)) {
+                fx.events.push((slot.waiter.clone(), PermitEvent::Confirmed));
+            }
+        }
+        if !table.limiters[limiter].held.is_empty() {
+            table.arm(until, Timer::Unconfirmed(limiter), fx);
+        }
+    }
+
+    /// A lease has passed since the store last counted us alive, or it has done so meanwhile.
+    pub(super) fn check_confirmed(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
+        let state = &mut table.limiters[limiter];
+        if state.unconfirmed || state.held.is_empty() || state.is_confirmed(now) {
+            return;
+        }
+        state.unconfirmed = true;
+        tracing::warn!(limiter = %state.core.name, held = state.held.len(), "the store is silent; permits may be lost");
+        let held: Vec<TicketNo> = state.held.iter().copied().collect();
+        for slot in held.iter().filter_map(|no| table.tickets.get(no)) {
+            if slot.waiter.ticket.fence() != 0 {
+                fx.events.push((slot.waiter.clone(), PermitEvent::Unconfirmed));
+            }
+        }
+    }
+
+    fn learn_config(&self, table: &mut Table, limiter: LimiterIndex, version: u64, config: &ConfigView) {
+        let state = &mut table.limiters[limiter];
+        let ours = &state.declaration;
+        let another_won = !ours.declared.is_empty() && !config.declared.is_empty() && config.declared != ours.declared;
+        if another_won && state.version != version {
+            tracing::warn!(
+                limiter = %state.core.name, ours = %ours.declared, theirs = %config.declared,
+                "another process declared this limiter differently; the newest open wins"
+            );
+        }
+        let mut declaration = Declaration::clone(ours);
+        declaration.declares = false;
+        declaration.declared_at = if another_won { 0 } else { config.declared_at };
+        declaration.overrides = config.overrides.clone();
+        declaration.override_at = config.override_at;
+        state.declaration = Arc::new(declaration);
+        state.settings = config.settings();
+        state.version = version;
+    }
+}
+
+use crate::settings::Declaration;

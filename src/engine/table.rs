@@ -1,0 +1,351 @@
+//! What an instance knows: its limiters, its tickets, and when something is due. All of it is under one lock, which
+//! is held for short, never across a call of the store or of a callback: what is to be done outside the lock is
+//! collected in [`Effects`] and run after it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crossbeam_channel::Sender;
+
+use super::waiter::Waiter;
+use crate::Error;
+use crate::clock::{NEVER, Nanos};
+use crate::coalescer::Coalescer;
+use crate::limiter::Outage;
+use crate::permit::PermitEvent;
+use crate::settings::{Declaration, Settings};
+use crate::store::{Call, Header, TicketNo, Verb};
+
+/// A limiter's index in [`Table::limiters`].
+pub(crate) type LimiterIndex = usize;
+
+/// The part of a limiter that is read without the lock.
+pub(crate) struct LimiterCore {
+    pub index: LimiterIndex,
+    pub name: Arc<str>,
+    /// Until when what is held here is certainly ours.
+    pub valid_until: AtomicU64,
+    pub sync: Coalescer,
+}
+
+/// What an instance knows of one limiter.
+pub(crate) struct LimiterState {
+    pub core: Arc<LimiterCore>,
+    pub poll: Nanos,
+    pub outage: Outage,
+    pub declaration: Arc<Declaration>,
+    /// In force as far as is known.
+    pub settings: Settings,
+    pub version: u64,
+    pub epoch: u64,
+    pub revokes: Option<u64>,
+    /// When the store last answered about it.
+    pub heard_at: Nanos,
+    /// Never sent, or to be sent again: by number, which is the order of arrival here.
+    pub unsent: BTreeSet<TicketNo>,
+    /// In line, by order.
+    pub queued: BTreeMap<(u64, TicketNo), ()>,
+    pub held: BTreeSet<TicketNo>,
+    /// Settled, but the store has not confirmed yet that they are gone.
+    pub leaving: BTreeSet<TicketNo>,
+    pub restore: RestoreState,
+    /// Counts restores, so that answers to an earlier one are recognized.
+    pub restores: u64,
+    pub sync_at: Option<Nanos>,
+    pub retry_at: Option<Nanos>,
+    pub retries: u32,
+    pub unconfirmed: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RestoreState {
+    Settled,
+    /// Asked for, and not possible yet.
+    Wanted,
+    /// So many chunks are not answered yet; all have to speak of one epoch.
+    Running {
+        chunks_left: usize,
+        epoch: Option<u64>,
+    },
+}
+
+/// Where a ticket is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// `sent`: an earlier attempt may have arrived.
+    Unsent {
+        sent: bool,
+    },
+    InFlight,
+    Queued,
+    Held,
+    /// `fence`: what is to be released; none for a cancel. `busy`: a call is under way.
+    Leaving {
+        fence: Option<u64>,
+        busy: bool,
+    },
+}
+
+pub(crate) struct Slot {
+    pub waiter: Arc<Waiter>,
+    pub limiter: LimiterIndex,
+    pub phase: Phase,
+    /// The ticket returns to the line instead of entering it.
+    pub puts_back: bool,
+    /// Why the last attempt failed.
+    pub last_error: Option<Error>,
+    /// Who waits for a release's answer.
+    pub ack: Option<Sender<bool>>,
+    pub max_hold_at: Nanos,
+}
+
+/// Something that is due at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Timer {
+    Deadline(TicketNo),
+    MaxHold(TicketNo),
+    Sync(LimiterIndex),
+    Retry(LimiterIndex),
+    Unconfirmed(LimiterIndex),
+    Closing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Running,
+    /// Settled everybody; waits for permits to come back until then.
+    Draining {
+        until: Nanos,
+    },
+    /// Everything was given back; waits for answers until then.
+    Leaving {
+        until: Nanos,
+        sent: bool,
+        answers_left: usize,
+    },
+    /// Nothing happens any more; the store's threads are being ended.
+    Closed,
+    /// No thread is left.
+    Ended,
+}
+
+pub(crate) struct Table {
+    pub limiters: Vec<LimiterState>,
+    pub names: HashMap<Arc<str>, LimiterIndex>,
+    pub tickets: HashMap<TicketNo, Slot>,
+    pub timers: BTreeSet<(Nanos, Timer)>,
+    pub stage: Stage,
+    /// Why the store is away; none while it is not known to be.
+    pub away: Option<String>,
+    /// When the scheduler will look again by itself.
+    pub next_look: Nanos,
+}
+
+/// What is to be done once the lock is released, in this order.
+#[derive(Default)]
+pub(crate) struct Effects {
+    pub settled: Vec<Arc<Waiter>>,
+    pub events: Vec<(Arc<Waiter>, PermitEvent)>,
+    pub acks: Vec<(Sender<bool>, bool)>,
+    pub calls: Vec<(Call, Asked)>,
+    /// The last reference to a waiter may close the client, which takes the lock.
+    pub garbage: Vec<Arc<Waiter>>,
+    pub wake_scheduler: bool,
+}
+
+impl Effects {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.settled.is_empty()
+            && self.events.is_empty()
+            && self.acks.is_empty()
+            && self.calls.is_empty()
+            && self.garbage.is_empty()
+    }
+}
+
+/// What a call was about, for when its answer comes.
+pub(crate) enum Asked {
+    Ticket { no: TicketNo, sent_at: Nanos },
+    Leaving { tickets: Vec<TicketNo> },
+    Sync { sent_at: Nanos, heads: Vec<TicketNo> },
+    Restore { run: u64, tickets: Vec<TicketNo>, sent_at: Nanos },
+    Goodbye,
+}
+
+impl Table {
+    pub(crate) fn new() -> Self {
+        Table {
+            limiters: Vec::new(),
+            names: HashMap::new(),
+            tickets: HashMap::new(),
+            timers: BTreeSet::new(),
+            stage: Stage::Running,
+            away: None,
+            next_look: NEVER,
+        }
+    }
+
+    pub(crate) fn arm(&mut self, at: Nanos, timer: Timer, fx: &mut Effects) {
+        if at == NEVER {
+            return;
+        }
+        self.timers.insert((at, timer));
+        fx.wake_scheduler |= at < self.next_look;
+    }
+
+    pub(crate) fn disarm(&mut self, at: Nanos, timer: Timer) {
+        self.timers.remove(&(at, timer));
+    }
+
+    /// Builds the call of a verb with what the limiter's header has to say now.
+    pub(crate) fn call(&self, limiter: LimiterIndex, verb: Verb, now: Nanos) -> Call {
+        let state = &self.limiters[limiter];
+        let bare = state.queued.is_empty() && state.held.is_empty();
+        // An idle limiter's keys expire; that is no loss of state, and needs no grace.
+        let forgotten = bare && now.saturating_sub(state.heard_at) > state.settings.idle * 500_000;
+        let epoch = if forgotten { 0 } else { state.epoch };
+        let header = Header { epoch, bare, declaration: state.declaration.clone() };
+        Call { limiter: state.core.name.clone(), header, verb }
+    }
+
+    /// Moves a ticket to another phase and keeps the limiter's sets in step.
+    pub(crate) fn enter_phase(&mut self, no: TicketNo, phase: Phase) {
+        let Some(slot) = self.tickets.get_mut(&no) else { return };
+        let state = &mut self.limiters[slot.limiter];
+        let order = slot.waiter.order();
+        match slot.phase {
+            Phase::Unsent { .. } => drop(state.unsent.remove(&no)),
+            Phase::Queued => drop(state.queued.remove(&(order, no))),
+            Phase::Held => drop(state.held.remove(&no)),
+            Phase::Leaving { .. } => drop(state.leaving.remove(&no)),
+            Phase::InFlight => {}
+        }
+        match phase {
+            Phase::Unsent { .. } => drop(state.unsent.insert(no)),
+            Phase::Queued => drop(state.queued.insert((order, no), ())),
+            Phase::Held => drop(state.held.insert(no)),
+            Phase::Leaving { .. } => drop(state.leaving.insert(no)),
+            Phase::InFlight => {}
+        }
+        slot.phase = phase;
+    }
+
+    /// Forgets a ticket altogether.
+    pub(crate) fn remove(&mut self, no: TicketNo, fx: &mut Effects) {
+        self.enter_phase(no, Phase::InFlight); // out of all sets
+        if let Some(slot) = self.tickets.remove(&no) {
+            self.disarm(slot.waiter.deadline(), Timer::Deadline(no));
+            self.disarm(slot.max_hold_at, Timer::MaxHold(no));
+            fx.garbage.push(slot.waiter);
+        }
+    }
+
+    /// The one cleanup: makes the store forget a ticket that has settled or whose permit has ended, wherever it is on
+    /// its way. Safe to call from every exit, and more than once.
+    pub(crate) fn clean_up(&mut self, no: TicketNo, now: Nanos, fx: &mut Effects) {
+        let Some(slot) = self.tickets.get_mut(&no) else { return };
+        let fence = match slot.phase {
+            Phase::Leaving { .. } => return,
+            Phase::Unsent { sent: false } => return self.remove(no, fx),
+            // A permit that the store has never counted has no fence, and may still be queued there.
+            Phase::Held => Some(slot.waiter.ticket.fence()).filter(|fence| *fence != 0),
+            Phase::Unsent { sent: true } | Phase::InFlight | Phase::Queued => None,
+        };
+        let (deadline, max_hold_at, limiter) = (slot.waiter.deadline(), slot.max_hold_at, slot.limiter);
+        self.disarm(deadline, Timer::Deadline(no));
+        self.disarm(max_hold_at, Timer::MaxHold(no));
+        self.enter_phase(no, Phase::Leaving { fence, busy: false });
+        if let Phase::Leaving { .. } = self.tickets[&no].phase {
+            self.send_leaving(limiter, Some(no), now, fx);
+        }
+    }
+
+    /// Asks the store to forget what is leaving: one ticket, or all for which no call is under way.
+    pub(crate) fn send_leaving(&mut self, limiter: LimiterIndex, only: Option<TicketNo>, now: Nanos, fx: &mut Effects) {
+        const BATCH: usize = 100;
+        let mut releases: Vec<(TicketNo, u64)> = Vec::new();
+        let mut cancels: Vec<TicketNo> = Vec::new();
+        let all: Vec<TicketNo> = match only {
+            Some(no) => vec![no],
+            None => self.limiters[limiter].leaving.iter().copied().collect(),
+        };
+        for no in all {
+            let Some(Slot { phase: Phase::Leaving { fence, busy }, .. }) = self.tickets.get_mut(&no) else { continue };
+            if std::mem::replace(busy, true) {
+                continue;
+            }
+            match *fence {
+                Some(fence) => releases.push((no, fence)),
+                None => cancels.push(no),
+            }
+        }
+        for chunk in releases.chunks(BATCH) {
+            let tickets = chunk.iter().map(|(no, _)| *no).collect();
+            let call = self.call(limiter, Verb::Release(chunk.to_vec()), now);
+            fx.calls.push((call, Asked::Leaving { tickets }));
+        }
+        for chunk in cancels.chunks(BATCH) {
+            let call = self.call(limiter, Verb::Cancel(chunk.to_vec()), now);
+            fx.calls.push((call, Asked::Leaving { tickets: chunk.to_vec() }));
+        }
+    }
+
+    /// Whether there is anything that the store has to be asked for.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.tickets.is_empty() || matches!(self.stage, Stage::Leaving { sent: false, .. })
+    }
+
+    pub(crate) fn limiter_of(&self, name: &str) -> Option<LimiterIndex> {
+        self.names.get(name).copied()
+    }
+}
+
+impl LimiterState {
+    pub(crate) fn new(
+        core: Arc<LimiterCore>,
+        settings: Settings,
+        declaration: Declaration,
+        poll: Nanos,
+        outage: Outage,
+    ) -> Self {
+        LimiterState {
+            core,
+            poll,
+            outage,
+            declaration: Arc::new(declaration),
+            settings,
+            version: 0,
+            epoch: 0,
+            revokes: None,
+            heard_at: 0,
+            unsent: BTreeSet::new(),
+            queued: BTreeMap::new(),
+            held: BTreeSet::new(),
+            leaving: BTreeSet::new(),
+            restore: RestoreState::Settled,
+            restores: 0,
+            sync_at: None,
+            retry_at: None,
+            retries: 0,
+            unconfirmed: false,
+        }
+    }
+
+    pub(crate) fn lease(&self) -> Nanos {
+        self.settings.lease * 1_000_000
+    }
+
+    /// The store counts us alive until `at`, at least.
+    pub(crate) fn confirm_until(&mut self, at: Nanos) {
+        self.core.valid_until.fetch_max(at, Ordering::AcqRel);
+    }
+
+    pub(crate) fn is_confirmed(&self, now: Nanos) -> bool {
+        now < self.core.valid_until.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn restoring(&self) -> bool {
+        self.restore != RestoreState::Settled
+    }
+}

@@ -1,0 +1,195 @@
+//! One request, as its owner and the engine share it.
+
+use std::sync::Arc;
+
+use crossbeam_channel::{Receiver, Sender};
+use once_cell::sync::OnceCell;
+use parking_lot::{Condvar, Mutex};
+
+use super::table::LimiterCore;
+use super::{Engine, Handle};
+use crate::clock::{NEVER, Nanos};
+use crate::permit::{LostReason, Permit, PermitEvent};
+use crate::status::Position;
+use crate::store::TicketNo;
+use crate::ticket::{Ticket, TicketState};
+use crate::{Completions, Error, Request};
+
+/// Who is told when the ticket settles.
+pub(crate) enum Sink {
+    /// A thread in [`Waiter::wait`].
+    Blocking,
+    Completion(Completions, u64),
+}
+
+/// What its start made of the request.
+pub(crate) struct Terms {
+    pub cost: u64,
+    pub label: Arc<str>,
+    pub may_wait: bool,
+    pub started: Nanos,
+    pub deadline: Nanos,
+    pub sink: Sink,
+}
+
+impl Terms {
+    /// `max_wait` is the limiter's, for a request that has none of its own. Without wait there is still the round
+    /// trip, which `patience` bounds.
+    pub(crate) fn new(request: &Request, max_wait: Nanos, now: Nanos, patience: Nanos, sink: Sink) -> Self {
+        let max_wait = request.max_wait.map_or(max_wait, crate::clock::nanos);
+        let bound = if max_wait == 0 { patience } else { max_wait };
+        Terms {
+            cost: request.cost,
+            label: request.label.clone(),
+            may_wait: max_wait > 0,
+            started: now,
+            deadline: if bound == NEVER { NEVER } else { now.saturating_add(bound) },
+            sink,
+        }
+    }
+}
+
+/// A ticket, with what its owner is to learn of it. Settled by the engine, under the engine's lock; looked at by its
+/// owner, without it.
+pub(crate) struct Waiter {
+    pub no: TicketNo,
+    pub limiter: Arc<LimiterCore>,
+    /// Keeps the client open for as long as the ticket or its permit lives.
+    pub handle: Arc<Handle>,
+    pub ticket: Ticket,
+    pub terms: OnceCell<Terms>,
+    /// Why there is no permit. Set by whoever settles, before the ticket itself.
+    error: OnceCell<Error>,
+    order: OnceCell<u64>,
+    /// Why the permit was lost, once it was.
+    pub lost: OnceCell<LostReason>,
+    desk: Mutex<Desk>,
+    settled: Condvar,
+}
+
+/// Where the owner picks up what the engine leaves for it.
+#[derive(Default)]
+struct Desk {
+    done: bool,
+    position: Option<Position>,
+    events: Vec<Sender<PermitEvent>>,
+}
+
+impl Waiter {
+    pub(crate) fn new(no: TicketNo, limiter: Arc<LimiterCore>, handle: Arc<Handle>) -> Self {
+        Waiter {
+            no,
+            limiter,
+            handle,
+            ticket: Ticket::new(),
+            terms: OnceCell::new(),
+            error: OnceCell::new(),
+            order: OnceCell::new(),
+            lost: OnceCell::new(),
+            desk: Mutex::default(),
+            settled: Condvar::new(),
+        }
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        self.handle.engine()
+    }
+
+    pub(crate) fn cost(&self) -> u64 {
+        self.terms.get().map_or(1, |t| t.cost)
+    }
+
+    pub(crate) fn label(&self) -> Arc<str> {
+        self.terms.get().map_or_else(|| "".into(), |t| t.label.clone())
+    }
+
+    pub(crate) fn deadline(&self) -> Nanos {
+        self.terms.get().map_or(NEVER, |t| t.deadline)
+    }
+
+    pub(crate) fn started(&self) -> Nanos {
+        self.terms.get().map_or(0, |t| t.started)
+    }
+
+    /// Settles without a permit. False: the outcome was decided before.
+    pub(crate) fn refuse(&self, state: TicketState, error: Error) -> bool {
+        // A rival may set its error first and lose the swap to a grant, or win it: then both say why there is none.
+        let _ = self.error.set(error);
+        self.ticket.settle(state)
+    }
+
+    pub(crate) fn set_order(&self, order: u64) {
+        // The order is given once and kept for life.
+        let _ = self.order.set(order);
+    }
+
+    pub(crate) fn order(&self) -> u64 {
+        self.order.get().copied().unwrap_or(0)
+    }
+
+    pub(crate) fn set_position(&self, position: Option<Position>) {
+        self.desk.lock().position = position;
+    }
+
+    pub(crate) fn position(&self) -> Option<Position> {
+        self.desk.lock().position
+    }
+
+    /// Tells whoever waits that the ticket has settled. Called once, without the engine's lock.
+    pub(crate) fn deliver(self: &Arc<Self>) {
+        {
+            let mut desk = self.desk.lock();
+            desk.done = true;
+            desk.position = None;
+        }
+        match self.terms.get().map(|t| &t.sink) {
+            Some(Sink::Completion(queue, token)) => queue.push(*token, self.outcome()),
+            Some(Sink::Blocking) | None => {
+                self.settled.notify_all();
+            }
+        }
+    }
+
+    /// Blocks until the ticket has settled.
+    pub(crate) fn wait(self: &Arc<Self>) -> Result<Permit, Error> {
+        let mut desk = self.desk.lock();
+        while !desk.done {
+            self.settled.wait(&mut desk);
+        }
+        drop(desk);
+        self.outcome()
+    }
+
+    fn outcome(self: &Arc<Self>) -> Result<Permit, Error> {
+        if let TicketState::Granted | TicketState::Released | TicketState::Lost = self.ticket.state() {
+            return Ok(Permit::new(self.clone()));
+        }
+        Err(self.error())
+    }
+
+    /// Why there is no permit.
+    pub(crate) fn error(&self) -> Error {
+        self.error.get().cloned().unwrap_or(Error::Cancelled)
+    }
+
+    pub(crate) fn subscribe(&self) -> Receiver<PermitEvent> {
+        let (sender, receiver) = crossbeam_channel::unbounded();
+        if self.ticket.state() == TicketState::Granted {
+            self.desk.lock().events.push(sender);
+        }
+        receiver
+    }
+
+    pub(crate) fn tell(&self, event: PermitEvent) {
+        let mut desk = self.desk.lock();
+        desk.events.retain(|to| to.send(event).is_ok());
+        if let PermitEvent::Lost(_) = event {
+            desk.events.clear();
+        }
+    }
+
+    /// Nothing more will happen to the permit.
+    pub(crate) fn close_events(&self) {
+        self.desk.lock().events.clear();
+    }
+}

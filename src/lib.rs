@@ -1,0 +1,54 @@
+//! `fairq` limits how many long-running requests run *at once* over a whole cluster, with a strict
+//! first-come-first-served line in front.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! # fn main() -> Result<(), fairq::Error> {
+//! let client = fairq::Client::open("memory:lib-doc")?; // or redis://host, shared by every process
+//! let chat = client.limiter("rag:chat").limit(4).max_queue(100).open()?;
+//!
+//! let permit = chat.acquire(&fairq::Request::new().max_wait(Duration::from_secs(15)))?;
+//! // ... stream tokens; `permit.is_valid()` tells whether the slot is still ours ...
+//! permit.release()?; // or drop it
+//! # Ok(()) }
+//! ```
+//!
+//! The parts, from the face inward; each may call those below it:
+//!
+//! - [`Client`], [`Limiter`], [`Ticket`], [`Permit`], [`Completions`]: what callers use.
+//! - `engine`: what an instance's tickets go through, and when the store is asked; a scheduler thread.
+//! - `ticket`, `coalescer`: the two small machines that races are decided by; pure, model-checked.
+//! - `store`: where a limiter's state lives. `store::model` is the specification of every verb, `store::memory` runs
+//!   it in this process, `store::redis` runs the same as Lua scripts, over a link thread and a Pub/Sub thread.
+
+mod client;
+mod clock;
+mod coalescer;
+mod completions;
+mod duration;
+mod engine;
+mod error;
+mod jitter;
+mod limiter;
+mod permit;
+mod request;
+mod settings;
+mod status;
+mod store;
+mod ticket;
+
+pub use client::{Client, ClientBuilder};
+pub use clock::Clock;
+pub use completions::{Completion, Completions};
+pub use duration::{format_duration, parse_duration};
+pub use error::Error;
+pub use limiter::{Limiter, LimiterBuilder, Outage, Ticket};
+pub use permit::{LostReason, Permit, PermitEvent, PermitState};
+pub use request::Request;
+pub use settings::Change;
+pub use status::{Entry, Position, Revoked, ServerInfo, Status};
+pub use ticket::TicketState;
+
+#[doc(hidden)]
+pub use store::redis::bench_support;

@@ -1,0 +1,265 @@
+//! Where a limiter's state lives. A store knows *mechanism*: it carries out verbs, each atomically, and tells
+//! instances what was granted to them. *Policy* (when to ask, what to do about an answer) is the engine's.
+//!
+//! Two stores carry out the same verbs: [`memory`] in plain Rust, for one process, and `redis` by Lua scripts, for a
+//! cluster. The memory store is the specification of the scripts, and a property test holds one against the other.
+
+pub(crate) mod memory;
+pub(crate) mod model;
+pub(crate) mod redis;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::settings::{Change, ConfigView, Declaration};
+use crate::status::ServerInfo;
+
+/// A ticket's number within its instance.
+pub(crate) type TicketNo = u64;
+
+/// What every call brings along about its caller and the limiter.
+#[derive(Clone, Debug)]
+pub(crate) struct Header {
+    /// The epoch that the caller knows; 0 for none.
+    pub epoch: u64,
+    /// It neither holds nor waits for anything in this limiter, so a loss of state costs it nothing.
+    pub bare: bool,
+    pub declaration: Arc<Declaration>,
+}
+
+/// One call of one verb on one limiter.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub limiter: Arc<str>,
+    pub header: Header,
+    pub verb: Verb,
+}
+
+/// What can be asked of a limiter. All are idempotent: after a lost answer the same verb is sent again.
+#[derive(Clone, Debug)]
+pub(crate) enum Verb {
+    /// Enqueue, then dispatch. `order` is the place from before, 0 for a new one.
+    Acquire {
+        no: TicketNo,
+        cost: u64,
+        may_wait: bool,
+        order: u64,
+        label: Arc<str>,
+    },
+    /// Give permits back: ticket and fence.
+    Release(Vec<(TicketNo, u64)>),
+    /// Take tickets out of the queue, or give back the grants that crossed the cancel.
+    Cancel(Vec<TicketNo>),
+    /// A held ticket returns to the queue at its original order.
+    PutBack(TicketNo),
+    /// Heartbeat and poll; `heads` are the caller's first waiting tickets, in order.
+    Sync {
+        version: u64,
+        heads: Vec<TicketNo>,
+    },
+    /// Bring back what the caller holds and waits for.
+    Restore(Vec<Restored>),
+    Configure(Change),
+    /// By the ticket's full name.
+    Revoke(String),
+    /// Forget the caller, and whatever it still has.
+    Leave,
+    Status,
+    List {
+        held: bool,
+        offset: u64,
+        count: u64,
+    },
+    Position(Vec<TicketNo>),
+}
+
+/// How a restored ticket stood with its owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RestoreKind {
+    Held,
+    /// Admitted by the instance itself while the store was away: counted whatever the limit says.
+    Local,
+    Waiting,
+    /// Held: only look whether it still is.
+    Check,
+}
+
+/// One ticket of a `restore`.
+#[derive(Clone, Debug)]
+pub(crate) struct Restored {
+    pub kind: RestoreKind,
+    pub no: TicketNo,
+    pub order: u64,
+    pub fence: u64,
+    pub cost: u64,
+    pub label: Arc<str>,
+}
+
+/// The store's answer to a call.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Answer {
+    pub epoch: u64,
+    /// Of the configuration; another one than known asks for a sync.
+    pub version: u64,
+    /// What the call granted or took, of the caller's own tickets.
+    pub notices: Vec<Notice>,
+    pub verdict: Verdict,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Verdict {
+    /// The command came by an older connection than the store has seen of this instance; nothing was done.
+    Refused,
+    /// There is no such limiter and the caller declares none.
+    NoSuchLimiter,
+    /// State was lost, or the caller was reaped: `restore` first. Nothing was done.
+    Resync,
+    Granted {
+        fence: u64,
+        order: u64,
+    },
+    Queued {
+        order: u64,
+        position: u64,
+        estimate: Option<Duration>,
+    },
+    /// Would have to wait, and may not.
+    Busy,
+    Impossible {
+        limit: u64,
+    },
+    Full {
+        waiting: u64,
+        max_queue: u64,
+        retry_after: Option<Duration>,
+    },
+    /// The ticket is not there.
+    Gone,
+    /// For each permit: freed, or stale.
+    Released(Vec<bool>),
+    /// What each ticket was.
+    Cancelled(Vec<Was>),
+    Synced(Synced),
+    Restored(Vec<Standing>),
+    Done,
+    /// What the revoked ticket was.
+    Revoked(Was),
+    /// True: more of the caller's tickets are left to forget.
+    Left {
+        more: bool,
+    },
+    Status(StatusView),
+    List {
+        rows: Vec<Row>,
+        now: u64,
+    },
+    /// For each ticket: position (0: not waiting), estimate.
+    Positions(Vec<(u64, Option<Duration>)>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Was {
+    Held,
+    Queued,
+    Unknown,
+}
+
+/// How a ticket stands in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Queued,
+    Held { fence: u64, order: u64 },
+    Gone,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Synced {
+    /// When another version than the known one is in force.
+    pub config: Option<ConfigView>,
+    /// How many permits operators have revoked; another number than known asks for a check of what is held.
+    pub revokes: u64,
+    /// Until the next lease ends or the grace is over.
+    pub next: Option<Duration>,
+    /// Work is left; sync again.
+    pub more: bool,
+    /// Of the heads, up to and including the first that is still queued.
+    pub heads: Vec<Standing>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct StatusView {
+    pub config: ConfigView,
+    pub used: u64,
+    pub holders: u64,
+    pub waiting: u64,
+    pub instances: u64,
+    pub granted: u64,
+    pub grace: Duration,
+    pub typical_hold: Option<Duration>,
+    pub estimate: Option<Duration>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Row {
+    pub ticket: String,
+    pub description: String,
+    pub label: String,
+    pub cost: u64,
+    pub order: u64,
+    pub fence: u64,
+}
+
+/// Something that happened to a ticket of an instance, told to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notice {
+    Granted { no: TicketNo, fence: u64, order: u64 },
+    Impossible { no: TicketNo },
+    PermitRevoked { no: TicketNo },
+    PlaceRevoked { no: TicketNo },
+}
+
+/// Why a call has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum StoreError {
+    /// Not reachable. Whether a command that was under way took effect is unknown; verbs are idempotent.
+    #[error("{detail}")]
+    Away { detail: String },
+    /// Reachable, but it does not take this command now.
+    #[error("{detail}")]
+    Busy { detail: String },
+    /// No memory for more.
+    #[error("{detail}")]
+    Full { detail: String },
+    /// Trying again does not help.
+    #[error(transparent)]
+    Fatal(crate::Error),
+}
+
+/// Takes the answer; called exactly once, by any thread, perhaps before `submit` returns.
+pub(crate) type Reply = Box<dyn FnOnce(Result<Answer, StoreError>) + Send>;
+
+/// What a store tells its instance unasked. Called by the store's threads, or by any thread that submits a call;
+/// never under a lock of the store.
+pub(crate) trait Listener: Send + Sync {
+    fn notices(&self, epoch: u64, notices: Vec<Notice>);
+    /// Connected (again): whatever was not answered may be asked again.
+    fn link_up(&self);
+    /// An attempt to connect has failed.
+    fn link_down(&self, detail: &str);
+    /// Subscribed (again): a notice may have been missed.
+    fn subscribed(&self);
+    /// Whether there is anything to reconnect for.
+    fn wants_link(&self) -> bool;
+}
+
+/// A place where limiters live, as one instance sees it.
+pub(crate) trait Store: Send + Sync {
+    /// Carries out a call. Does not block on the network. Must not be called under a lock that `reply` takes.
+    fn submit(&self, call: Call, reply: Reply);
+    /// Looks whether the store is fit for use. Blocks for a few round trips.
+    fn check(&self) -> Result<ServerInfo, StoreError>;
+    /// The names of all limiters. Blocks.
+    fn limiters(&self) -> Result<Vec<String>, StoreError>;
+    /// Ends the store's threads. No reply and no call to the listener comes after it returns.
+    fn close(&self);
+}

@@ -1,0 +1,131 @@
+//! The only place where a permit is given. Every mutating verb is: change something, then dispatch. All loops are
+//! bounded; `more` says that work is left for the next call. (`lua/lib/dispatch.lua`)
+
+use super::*;
+
+/// How many entries beyond the free slots are looked at, so that a few dead ones at the head cost no further call.
+const WINDOW: u64 = 16;
+/// The most entries that one call looks at in each loop.
+const BATCH: usize = 128;
+
+impl Model {
+    pub(super) fn dispatch(&mut self) {
+        self.reap();
+        self.sweep();
+        let mut budget = BATCH as i64;
+        while !self.config.paused() && self.now >= self.grace && self.free() > 0 && !self.queue.is_empty() {
+            if budget <= 0 {
+                self.more = true;
+                return;
+            }
+            let size = (self.free() + WINDOW).min(BATCH as u64) as usize;
+            budget -= size as i64;
+            if !self.admit_window(size) {
+                return;
+            }
+        }
+    }
+
+    /// One window at the head of the queue. True: the next window may be looked at.
+    fn admit_window(&mut self, size: usize) -> bool {
+        let window: Vec<TicketId> = self.queue.iter().take(size).map(|(_, id)| id.clone()).collect();
+        for id in window {
+            let cost = self.tickets.get(&id).map_or(1, |r| r.cost);
+            if !self.alive(&id.instance) {
+                self.forget(&id);
+            } else if self.impossible(cost) {
+                self.forget(&id);
+                self.tell(&id, Notice::Impossible { no: id.no });
+            } else if cost > self.free() {
+                return false; // nobody passes the head
+            } else {
+                self.grant(&id);
+            }
+        }
+        true
+    }
+
+    fn grant(&mut self, id: &TicketId) {
+        let fence = (self.fence + 1).max(self.now);
+        let Some(record) = self.tickets.get_mut(id) else { return };
+        record.fence = Some(fence);
+        let (cost, order) = (record.cost, record.order);
+        self.fence = fence;
+        self.used += cost;
+        self.granted += 1;
+        self.queue.remove(&(order, id.clone()));
+        self.held.insert(fence, id.clone());
+        self.tell(id, Notice::Granted { no: id.no, fence, order });
+    }
+
+    pub(super) fn tell(&mut self, id: &TicketId, notice: Notice) {
+        self.messages.push((id.instance.clone(), notice));
+    }
+
+    pub(super) fn impossible(&self, cost: u64) -> bool {
+        let limit = self.settings().limit;
+        cost > limit && limit > 0
+    }
+
+    fn alive(&self, instance: &str) -> bool {
+        self.instances.get(instance).is_some_and(|i| i.expiry >= self.now || self.now < self.calm)
+    }
+
+    pub(super) fn start_sweep(&mut self) {
+        match self.sweep {
+            Sweep::Off => self.sweep = Sweep::Held(0),
+            _ => self.again = true,
+        }
+    }
+
+    /// Forgets instances whose time has passed. What they held and waited for is found by `sweep`.
+    fn reap(&mut self) {
+        if self.now < self.calm || self.expiries.first().is_none_or(|(expiry, _)| *expiry >= self.now) {
+            return;
+        }
+        let due = self.expiries.iter().take_while(|(expiry, _)| *expiry < self.now).take(BATCH);
+        let dead: Vec<Arc<str>> = due.map(|(_, instance)| instance.clone()).collect();
+        self.more |= dead.len() == BATCH;
+        for instance in dead {
+            self.remove_instance(&instance);
+        }
+        self.start_sweep();
+    }
+
+    /// Walks through all that is held, then through the queue, a batch a call, and drops what has no living owner or
+    /// can never fit.
+    fn sweep(&mut self) {
+        let page: Vec<(u64, TicketId)> = match self.sweep {
+            Sweep::Off => return,
+            Sweep::Held(seen) => {
+                self.held.range(seen + 1..).take(BATCH).map(|(fence, id)| (*fence, id.clone())).collect()
+            }
+            Sweep::Queue(seen) => {
+                let start = (seen + 1, TicketId { instance: "".into(), no: 0 });
+                self.queue.range(start..).take(BATCH).cloned().collect()
+            }
+        };
+        for (_, id) in &page {
+            let cost = self.tickets.get(id).map_or(1, |r| r.cost);
+            if !self.alive(&id.instance) {
+                self.forget(id);
+            } else if matches!(self.sweep, Sweep::Queue(_)) && self.impossible(cost) {
+                self.forget(id);
+                self.tell(id, Notice::Impossible { no: id.no });
+            }
+        }
+        self.advance_sweep((page.len() == BATCH).then(|| page[page.len() - 1].0));
+        self.more |= self.sweep != Sweep::Off;
+    }
+
+    /// `seen`: the last score of a full page; the next one may hold more.
+    fn advance_sweep(&mut self, seen: Option<u64>) {
+        self.sweep = match (self.sweep, seen) {
+            (Sweep::Held(_), Some(seen)) => Sweep::Held(seen),
+            (Sweep::Held(_), None) => Sweep::Queue(0),
+            (Sweep::Queue(_), Some(seen)) => Sweep::Queue(seen),
+            _ if std::mem::take(&mut self.again) => Sweep::Held(0),
+            _ => Sweep::Off,
+        };
+    }
+}

@@ -1,0 +1,134 @@
+//! What every mutating verb begins with: is the limiter what it was, and who is calling? (`lua/lib/enter.lua`,
+//! `lua/lib/config.lua`)
+
+use super::*;
+use crate::settings::OVERRIDABLE;
+
+/// What a verb needs of its caller.
+pub(super) struct Needs {
+    /// The verb means nothing before the caller's tickets are known.
+    pub strict: bool,
+    /// A caller that is not known is counted in.
+    pub joins: bool,
+}
+
+impl Model {
+    /// `Err` is the answer of a verb that must not go on.
+    pub(super) fn enter(&mut self, caller: &Caller, header: &Header, needs: &Needs, wall: u64) -> Result<(), Verdict> {
+        self.more = false;
+        let before = self.read_clock(wall);
+        if self.instances.get(&caller.instance).is_some_and(|i| i.generation > caller.generation) {
+            return Err(Verdict::Refused);
+        }
+        if !self.exists && header.declaration.declared.is_empty() {
+            return Err(Verdict::NoSuchLimiter);
+        }
+        if !self.exists || self.run != caller.run {
+            self.begin_epoch(caller, header);
+        } else {
+            if header.declaration.declares {
+                self.adopt(&header.declaration);
+            }
+            self.note_what_callers_remember(header, before);
+        }
+        let known = self.instances.contains_key(&caller.instance);
+        if needs.strict && !header.bare && (header.epoch != self.epoch || !known) {
+            return Err(Verdict::Resync);
+        }
+        self.count_in(caller, &header.declaration, known, needs.joins);
+        Ok(())
+    }
+
+    /// Grace for an epoch that was opened by one who remembered nothing; calm after a quiet gap.
+    fn note_what_callers_remember(&mut self, header: &Header, before: u64) {
+        if header.epoch != 0 && header.epoch != self.epoch && self.grace == 0 {
+            self.grace = self.grace_end();
+        }
+        if !self.tickets.is_empty() && self.now - before > self.lease_us() / 2 {
+            self.calm = self.now + self.lease_us() * 5 / 12;
+        }
+    }
+
+    fn grace_end(&self) -> u64 {
+        self.now + self.lease_us() * 2 / 3
+    }
+
+    fn begin_epoch(&mut self, caller: &Caller, header: &Header) {
+        let remembered = self.exists || header.epoch != 0;
+        self.adopt(&header.declaration);
+        self.exists = true;
+        self.epoch = (self.epoch + 1).max(header.epoch + 1).max(self.now);
+        self.run = caller.run.clone();
+        self.used = 0;
+        self.sweep = Sweep::Off;
+        self.again = false;
+        self.calm = 0;
+        self.grace = if remembered { self.grace_end() } else { 0 };
+        self.queue.clear();
+        self.held.clear();
+        self.tickets.clear();
+        self.instances.clear();
+        self.expiries.clear();
+    }
+
+    /// Every verb leaves its caller at least three quarters of a lease.
+    fn count_in(&mut self, caller: &Caller, declaration: &Declaration, known: bool, joins: bool) {
+        if known {
+            if let Some(record) = self.instances.get_mut(&caller.instance) {
+                record.generation = record.generation.max(caller.generation);
+            }
+            self.renew(&caller.instance, false);
+        } else if joins {
+            let expiry = self.now + self.lease_us();
+            let record =
+                InstanceRecord { expiry, generation: caller.generation, description: declaration.description.clone() };
+            self.instances.insert(caller.instance.clone(), record);
+            self.expiries.insert((expiry, caller.instance.clone()));
+        }
+    }
+
+    pub(super) fn renew(&mut self, instance: &Arc<str>, full: bool) {
+        let Some(record) = self.instances.get(instance) else { return };
+        if full || record.expiry < self.now + self.lease_us() * 3 / 4 {
+            self.set_expiry(instance, self.now + self.lease_us());
+        }
+    }
+
+    /// Takes over a caller's configuration where it is newer.
+    pub(super) fn adopt(&mut self, theirs: &Declaration) {
+        let stamp = if theirs.declares { self.now.max(self.config.declared_at + 1) } else { theirs.declared_at };
+        let mut changed = self.version == 0;
+        let differs = !theirs.declared.is_empty() && theirs.declared != self.config.declared;
+        if differs && (stamp > self.config.declared_at || self.config.declared.is_empty()) {
+            self.config.declared = theirs.declared.clone();
+            self.config.declared_at = stamp;
+            changed = true;
+        }
+        if theirs.override_at > self.config.override_at {
+            self.config.overrides = theirs.overrides.clone();
+            self.config.override_at = theirs.override_at;
+            changed = true;
+        }
+        if changed {
+            self.put_settings();
+        }
+    }
+
+    /// Computes the settings in force from what is declared and what stands above it.
+    pub(super) fn put_settings(&mut self) {
+        let old_limit = self.settings().limit;
+        let low: Vec<&str> = self.config.declared.split_whitespace().collect();
+        let high: Vec<&str> = self.config.overrides.split_whitespace().collect();
+        let word = |list: &[&str], i: usize| list.get(i).and_then(|w| w.parse::<u64>().ok());
+        for i in 0..OVERRIDABLE.len() {
+            self.config.values[i] = word(&high, i).or_else(|| word(&low, i)).unwrap_or(0);
+        }
+        self.version = (self.version + 1).max(self.now);
+        if self.settings().limit < old_limit {
+            match self.sweep {
+                Sweep::Off => self.sweep = Sweep::Queue(0),
+                _ => self.again = true,
+            }
+        }
+    }
+}

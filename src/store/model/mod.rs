@@ -1,0 +1,271 @@
+//! The specification: one limiter and its verbs, in plain Rust, without threads, clock or I/O. The memory store runs
+//! it; the Lua scripts say the same, part by part (`lua/lib/state.lua` is [`Model`], `enter.lua` is [`enter`],
+//! `dispatch.lua` is [`dispatch`], and each verb's script is the function of its name in [`verbs`]).
+
+mod dispatch;
+mod enter;
+mod verbs;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Answer, Header, Notice, TicketNo, Verb, Verdict};
+use crate::settings::{ConfigView, Declaration};
+
+/// A ticket's name: its instance, and its number there.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct TicketId {
+    pub instance: Arc<str>,
+    pub no: TicketNo,
+}
+
+impl std::fmt::Display for TicketId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.instance, self.no)
+    }
+}
+
+impl std::str::FromStr for TicketId {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (instance, no) = text.rsplit_once(':').ok_or(())?;
+        Ok(TicketId { instance: instance.into(), no: no.parse().map_err(|_| ())? })
+    }
+}
+
+/// Who calls: an instance, over its how-manyeth connection, to which server.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    pub instance: Arc<str>,
+    pub generation: u64,
+    pub run: Arc<str>,
+}
+
+#[derive(Clone, Debug)]
+struct TicketRecord {
+    cost: u64,
+    order: u64,
+    label: Arc<str>,
+    /// Held when it has one.
+    fence: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+struct InstanceRecord {
+    expiry: u64,
+    generation: u64,
+    description: String,
+}
+
+/// How far the walk through held and queued tickets has come, as the last score seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sweep {
+    Off,
+    Held(u64),
+    Queue(u64),
+}
+
+/// One limiter. Times are microseconds of a clock that never runs backwards.
+#[derive(Debug)]
+pub(crate) struct Model {
+    exists: bool,
+    run: Arc<str>,
+    epoch: u64,
+    now: u64,
+    skew: u64,
+    order: u64,
+    fence: u64,
+    used: u64,
+    config: ConfigView,
+    version: u64,
+    grace: u64,
+    calm: u64,
+    sweep: Sweep,
+    again: bool,
+    revokes: u64,
+    hold: u64,
+    granted: u64,
+    queue: BTreeSet<(u64, TicketId)>,
+    held: BTreeMap<u64, TicketId>,
+    tickets: HashMap<TicketId, TicketRecord>,
+    instances: HashMap<Arc<str>, InstanceRecord>,
+    expiries: BTreeSet<(u64, Arc<str>)>,
+    /// What the running verb has for the owners of tickets.
+    messages: Vec<(Arc<str>, Notice)>,
+    /// The running verb has left work for the next.
+    more: bool,
+}
+
+impl Model {
+    pub(crate) fn new() -> Self {
+        Model {
+            exists: false,
+            run: "".into(),
+            epoch: 0,
+            now: 0,
+            skew: 0,
+            order: 0,
+            fence: 0,
+            used: 0,
+            config: ConfigView::default(),
+            version: 0,
+            grace: 0,
+            calm: 0,
+            sweep: Sweep::Off,
+            again: false,
+            revokes: 0,
+            hold: 0,
+            granted: 0,
+            queue: BTreeSet::new(),
+            held: BTreeMap::new(),
+            tickets: HashMap::new(),
+            instances: HashMap::new(),
+            expiries: BTreeSet::new(),
+            messages: Vec::new(),
+            more: false,
+        }
+    }
+
+    /// Carries out a verb at the wall clock's `wall` microseconds. Returns the caller's answer, and what is to be
+    /// told to other instances together with the epoch.
+    pub(crate) fn call(
+        &mut self,
+        caller: &Caller,
+        header: &Header,
+        verb: &Verb,
+        wall: u64,
+    ) -> (Answer, Vec<(Arc<str>, Notice)>) {
+        let verdict = self.verb(caller, header, verb, wall);
+        let (mine, others) =
+            std::mem::take(&mut self.messages).into_iter().partition::<Vec<_>, _>(|(to, _)| *to == caller.instance);
+        let notices = mine.into_iter().map(|(_, notice)| notice).collect();
+        (Answer { epoch: self.epoch, version: self.version, notices, verdict }, others)
+    }
+
+    /// Whether nothing would be lost by forgetting the limiter.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.tickets.is_empty() && self.instances.is_empty()
+    }
+
+    /// For how long it may be idle before it is forgotten.
+    pub(crate) fn idle_time(&self) -> Duration {
+        Duration::from_millis(self.settings().idle)
+    }
+
+    /// When a verb last ran.
+    pub(crate) fn last_used(&self) -> u64 {
+        self.now
+    }
+
+    fn settings(&self) -> crate::settings::Settings {
+        self.config.settings()
+    }
+
+    fn lease_us(&self) -> u64 {
+        self.settings().lease * 1000
+    }
+
+    fn free(&self) -> u64 {
+        self.settings().limit.saturating_sub(self.used)
+    }
+
+    fn waiting(&self) -> u64 {
+        self.queue.len() as u64
+    }
+
+    /// Time until the ticket at `position` is likely served; see `estimate` in `dispatch.lua`.
+    fn estimate(&self, position: u64) -> Option<Duration> {
+        let limit = self.settings().limit;
+        if self.hold == 0 || limit == 0 {
+            return None;
+        }
+        Some(Duration::from_millis((u128::from(position) * u128::from(self.hold) / u128::from(limit) / 1000) as u64))
+    }
+
+    fn position_of(&self, id: &TicketId) -> u64 {
+        let Some(record) = self.tickets.get(id).filter(|r| r.fence.is_none()) else { return 0 };
+        let key = (record.order, id.clone());
+        if self.queue.last() == Some(&key) {
+            return self.waiting();
+        }
+        self.queue.range(..=key).count() as u64
+    }
+
+    fn read_clock(&mut self, wall: u64) -> u64 {
+        let before = self.now;
+        let mut now = wall + self.skew;
+        if now < before {
+            self.skew += before - now;
+            now = before;
+        }
+        self.now = now;
+        before
+    }
+
+    /// Everything is gone, as after FLUSHALL.
+    #[cfg(test)]
+    pub(crate) fn lose(&mut self) {
+        *self = Model::new();
+    }
+
+    /// The instance's time has passed.
+    #[cfg(test)]
+    pub(crate) fn expire(&mut self, instance: &Arc<str>) {
+        self.set_expiry(instance, 1);
+    }
+
+    fn set_expiry(&mut self, instance: &Arc<str>, expiry: u64) {
+        if let Some(record) = self.instances.get_mut(instance) {
+            self.expiries.remove(&(record.expiry, instance.clone()));
+            record.expiry = expiry;
+            self.expiries.insert((expiry, instance.clone()));
+        }
+    }
+
+    fn remove_instance(&mut self, instance: &Arc<str>) -> bool {
+        let Some(record) = self.instances.remove(instance) else { return false };
+        self.expiries.remove(&(record.expiry, instance.clone()))
+    }
+
+    fn insert_queued(&mut self, id: &TicketId, cost: u64, order: u64, label: &Arc<str>) {
+        self.tickets.insert(id.clone(), TicketRecord { cost, order, label: label.clone(), fence: None });
+        self.queue.insert((order, id.clone()));
+    }
+
+    /// Takes a ticket out, wherever it is. Returns what it was.
+    fn forget(&mut self, id: &TicketId) -> Option<TicketRecord> {
+        let record = self.tickets.remove(id)?;
+        match record.fence {
+            Some(fence) => {
+                self.held.remove(&fence);
+                self.used -= record.cost;
+            }
+            None => {
+                self.queue.remove(&(record.order, id.clone()));
+            }
+        }
+        Some(record)
+    }
+
+    fn standing(&self, id: &TicketId) -> super::Standing {
+        match self.tickets.get(id) {
+            None => super::Standing::Gone,
+            Some(TicketRecord { fence: Some(fence), order, .. }) => {
+                super::Standing::Held { fence: *fence, order: *order }
+            }
+            Some(_) => super::Standing::Queued,
+        }
+    }
+
+    fn ticket_verdict(&self, id: &TicketId) -> Verdict {
+        match self.tickets.get(id) {
+            None => Verdict::Gone,
+            Some(TicketRecord { fence: Some(fence), order, .. }) => Verdict::Granted { fence: *fence, order: *order },
+            Some(record) => {
+                let position = self.position_of(id);
+                Verdict::Queued { order: record.order, position, estimate: self.estimate(position) }
+            }
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! The verbs, one function each; every one is also a script of the same name in `lua/`.
+
+use super::enter::Needs;
+use super::*;
+use crate::settings::Change;
+use crate::store::{RestoreKind, Restored, Row, Standing, StatusView, Synced, Was};
+
+impl Model {
+    pub(super) fn verb(&mut self, caller: &Caller, header: &Header, verb: &Verb, wall: u64) -> Verdict {
+        if let Verb::Status | Verb::List { .. } | Verb::Position(_) = verb {
+            return self.look(caller, verb, wall);
+        }
+        let needs = Needs {
+            strict: matches!(verb, Verb::Acquire { .. } | Verb::PutBack(_) | Verb::Sync { .. }),
+            joins: match verb {
+                Verb::Acquire { .. } | Verb::Sync { .. } | Verb::Restore(_) => true,
+                Verb::Cancel(_) => header.bare,
+                _ => false,
+            },
+        };
+        if let Err(verdict) = self.enter(caller, header, &needs, wall) {
+            return verdict;
+        }
+        let id = |no: TicketNo| TicketId { instance: caller.instance.clone(), no };
+        match verb {
+            Verb::Acquire { no, cost, may_wait, order, label } => {
+                self.acquire(&id(*no), *cost, *may_wait, *order, label)
+            }
+            Verb::Release(pairs) => self.release(pairs.iter().map(|(no, fence)| (id(*no), *fence))),
+            Verb::Cancel(tickets) => self.cancel(tickets.iter().map(|no| id(*no))),
+            Verb::PutBack(no) => self.put_back(&id(*no)),
+            Verb::Sync { version, heads, .. } => self.sync(caller, *version, heads.iter().map(|no| id(*no))),
+            Verb::Restore(tickets) => self.restore(caller, header, tickets),
+            Verb::Configure(change) => self.configure(change),
+            Verb::Revoke(ticket) => self.revoke(ticket),
+            Verb::Leave => self.leave(caller),
+            Verb::Status | Verb::List { .. } | Verb::Position(_) => unreachable!("looked at above"),
+        }
+    }
+
+    fn acquire(&mut self, id: &TicketId, cost: u64, may_wait: bool, old_order: u64, label: &Arc<str>) -> Verdict {
+        if self.tickets.contains_key(id) {
+            self.dispatch();
+            return self.ticket_verdict(id);
+        }
+        if self.impossible(cost) {
+            self.dispatch();
+            return Verdict::Impossible { limit: self.settings().limit };
+        }
+        if !self.has_room(cost) {
+            self.dispatch(); // the dead may be taking the room
+            if !self.has_room(cost) {
+                let max_queue = self.settings().max_queue;
+                return Verdict::Full { waiting: self.waiting(), max_queue, retry_after: self.estimate(1) };
+            }
+        }
+        let order = if old_order != 0 {
+            old_order
+        } else {
+            self.order = (self.order + 1).max(self.now);
+            self.order
+        };
+        self.insert_queued(id, cost, order, label);
+        self.dispatch();
+        if !may_wait && self.standing(id) == Standing::Queued {
+            self.forget(id);
+            return Verdict::Busy;
+        }
+        self.ticket_verdict(id)
+    }
+
+    fn has_room(&self, cost: u64) -> bool {
+        let at_once = self.queue.is_empty() && !self.config.paused() && self.now >= self.grace && cost <= self.free();
+        at_once || self.waiting() < self.settings().max_queue
+    }
+
+    fn release(&mut self, permits: impl Iterator<Item = (TicketId, u64)>) -> Verdict {
+        let mut verdicts = Vec::new();
+        for (id, fence) in permits {
+            let held = self.held.get(&fence) == Some(&id);
+            if held && let Some(record) = self.forget(&id) {
+                self.learn_hold_time(self.now.saturating_sub(fence) * record.cost);
+            }
+            verdicts.push(held);
+        }
+        self.dispatch();
+        Verdict::Released(verdicts)
+    }
+
+    /// An average that forgets: an eighth of each new value.
+    fn learn_hold_time(&mut self, slot_time: u64) {
+        self.hold = match self.hold {
+            0 => slot_time,
+            mean => (mean as i64 + (slot_time as i64 - mean as i64).div_euclid(8)) as u64,
+        };
+    }
+
+    fn cancel(&mut self, tickets: impl Iterator<Item = TicketId>) -> Verdict {
+        let verdicts = tickets
+            .map(|id| match self.forget(&id) {
+                Some(TicketRecord { fence: Some(_), .. }) => Was::Held,
+                Some(_) => Was::Queued,
+                None => Was::Unknown,
+            })
+            .collect();
+        self.dispatch();
+        Verdict::Cancelled(verdicts)
+    }
+
+    fn put_back(&mut self, id: &TicketId) -> Verdict {
+        if matches!(self.standing(id), Standing::Held { .. })
+            && let Some(record) = self.forget(id)
+        {
+            self.insert_queued(id, record.cost, record.order, &record.label);
+        }
+        self.dispatch();
+        self.ticket_verdict(id)
+    }
+
+    fn sync(&mut self, caller: &Caller, version: u64, tickets: impl Iterator<Item = TicketId>) -> Verdict {
+        self.renew(&caller.instance, true);
+        self.dispatch();
+        let mut heads = Vec::new();
+        for id in tickets {
+            heads.push(self.standing(&id));
+            if heads.last() == Some(&Standing::Queued) {
+                break;
+            }
+        }
+        Verdict::Synced(Synced {
+            config: (version != self.version).then(|| self.config.clone()),
+            revokes: self.revokes,
+            next: self.next_event().map(|at| Duration::from_millis((at - self.now) / 1000 + 1)),
+            more: self.more,
+            heads,
+        })
+    }
+
+    fn next_event(&self) -> Option<u64> {
+        if self.now < self.grace {
+            return Some(self.grace);
+        }
+        self.expiries.first().map(|(expiry, _)| (*expiry).max(self.calm).max(self.now))
+    }
+
+    fn restore(&mut self, caller: &Caller, header: &Header, tickets: &[Restored]) -> Verdict {
+        self.adopt(&header.declaration);
+        self.renew(&caller.instance, true);
+        let mut standings = Vec::new();
+        for ticket in tickets {
+            let id = TicketId { instance: caller.instance.clone(), no: ticket.no };
+            if ticket.kind == RestoreKind::Local && self.standing(&id) == Standing::Queued {
+                self.forget(&id);
+            }
+            if self.standing(&id) == Standing::Gone {
+                self.bring_back(&id, ticket);
+            }
+            standings.push(self.standing(&id));
+        }
+        self.dispatch();
+        Verdict::Restored(standings)
+    }
+
+    fn bring_back(&mut self, id: &TicketId, ticket: &Restored) {
+        self.order = self.order.max(ticket.order);
+        let fits = self.now < self.grace || self.used + ticket.cost <= self.settings().limit;
+        match ticket.kind {
+            RestoreKind::Waiting => self.insert_queued(id, ticket.cost, ticket.order, &ticket.label),
+            RestoreKind::Local => self.insert_held(id, ticket, (self.fence + 1).max(self.now)),
+            RestoreKind::Held if fits => self.insert_held(id, ticket, ticket.fence),
+            RestoreKind::Held | RestoreKind::Check => {}
+        }
+    }
+
+    fn insert_held(&mut self, id: &TicketId, ticket: &Restored, fence: u64) {
+        let record =
+            TicketRecord { cost: ticket.cost, order: ticket.order, label: ticket.label.clone(), fence: Some(fence) };
+        self.tickets.insert(id.clone(), record);
+        self.held.insert(fence, id.clone());
+        self.used += ticket.cost;
+        self.fence = self.fence.max(fence);
+    }
+
+    fn configure(&mut self, change: &Change) -> Verdict {
+        let mut words: Vec<String> = match change.reset {
+            true => Vec::new(),
+            false => self.config.overrides.split_whitespace().map(str::to_owned).collect(),
+        };
+        words.resize(change.values.len(), "-".into());
+        for (word, value) in words.iter_mut().zip(change.values) {
+            if let Some(value) = value {
+                *word = value.to_string();
+            }
+        }
+        self.config.overrides = words.join(" ");
+        self.config.override_at = self.now.max(self.config.override_at + 1);
+        self.put_settings();
+        self.dispatch();
+        Verdict::Done
+    }
+
+    fn revoke(&mut self, ticket: &str) -> Verdict {
+        let id = ticket.parse::<TicketId>().ok();
+        let was = match id.as_ref().and_then(|id| self.forget(id).map(|record| (id, record))) {
+            Some((id, TicketRecord { fence: Some(_), .. })) => {
+                self.revokes += 1;
+                self.tell(id, Notice::PermitRevoked { no: id.no });
+                Was::Held
+            }
+            Some((id, _)) => {
+                self.tell(id, Notice::PlaceRevoked { no: id.no });
+                Was::Queued
+            }
+            None => Was::Unknown,
+        };
+        self.dispatch();
+        Verdict::Revoked(was)
+    }
+
+    fn leave(&mut self, caller: &Caller) -> Verdict {
+        if self.remove_instance(&caller.instance) {
+            self.start_sweep();
+        }
+        self.dispatch();
+        Verdict::Left { more: self.more }
+    }
+
+    /// The verbs that write nothing.
+    fn look(&mut self, caller: &Caller, verb: &Verb, wall: u64) -> Verdict {
+        if !self.exists {
+            return Verdict::NoSuchLimiter;
+        }
+        let now = (wall + self.skew).max(self.now);
+        match verb {
+            Verb::Status => self.status(now),
+            Verb::List { held: true, offset, count } => {
+                let page = self.held.values().skip(*offset as usize).take(*count as usize);
+                Verdict::List { rows: page.map(|id| self.row(id)).collect(), now }
+            }
+            Verb::List { held: false, offset, count } => {
+                let page = self.queue.iter().skip(*offset as usize).take(*count as usize);
+                Verdict::List { rows: page.map(|(_, id)| self.row(id)).collect(), now }
+            }
+            Verb::Position(tickets) => {
+                let position = |no: &TicketNo| {
+                    let position = self.position_of(&TicketId { instance: caller.instance.clone(), no: *no });
+                    (position, if position == 0 { None } else { self.estimate(position) })
+                };
+                Verdict::Positions(tickets.iter().map(position).collect())
+            }
+            _ => unreachable!("every other verb writes"),
+        }
+    }
+
+    fn row(&self, id: &TicketId) -> Row {
+        let record = &self.tickets[id];
+        Row {
+            ticket: id.to_string(),
+            description: self.instances.get(&id.instance).map(|i| i.description.clone()).unwrap_or_default(),
+            label: record.label.to_string(),
+            cost: record.cost,
+            order: record.order,
+            fence: record.fence.unwrap_or(0),
+        }
+    }
+
+    fn status(&self, now: u64) -> Verdict {
+        let serves_at_once = self.free() > 0 && self.queue.is_empty();
+        Verdict::Status(StatusView {
+            config: self.config.clone(),
+            used: self.used,
+            holders: self.held.len() as u64,
+            waiting: self.waiting(),
+            instances: self.instances.len() as u64,
+            granted: self.granted,
+            grace: Duration::from_millis(self.grace.saturating_sub(now) / 1000),
+            typical_hold: (self.hold > 0).then(|| Duration::from_micros(self.hold)),
+            estimate: if serves_at_once { Some(Duration::ZERO) } else { self.estimate(self.waiting() + 1) },
+        })
+    }
+}

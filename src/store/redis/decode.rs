@@ -1,0 +1,205 @@
+//! Answers and messages, read strictly: what does not look as the script says is an error, never a guess.
+
+use std::time::Duration;
+
+use redis::Value;
+
+use crate::settings::ConfigView;
+use crate::store::{Answer, Notice, Row, Standing, StatusView, Synced, TicketNo, Verb, Verdict, Was};
+
+/// What could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("it is not what was expected: {0}")]
+pub(super) struct Garbled(String);
+
+type Read<T> = Result<T, Garbled>;
+
+/// The answer to a verb.
+pub(super) fn answer(verb: &Verb, value: Value) -> Read<Answer> {
+    let mut fields = Fields::new(value)?;
+    let word = fields.text()?;
+    let epoch = fields.number()?;
+    let notices = notices(&fields.text()?)?;
+    let version = fields.number()?;
+    let verdict = match word.as_str() {
+        "refused" => Verdict::Refused,
+        "none" => Verdict::NoSuchLimiter,
+        "resync" => Verdict::Resync,
+        _ => verdict(verb, &word, &mut fields)?,
+    };
+    Ok(Answer { epoch, version, notices, verdict })
+}
+
+fn verdict(verb: &Verb, word: &str, fields: &mut Fields) -> Read<Verdict> {
+    Ok(match (verb, word) {
+        (Verb::Acquire { .. } | Verb::PutBack(_), _) => ticket_verdict(word, fields)?,
+        (Verb::Release(_), "ok") => Verdict::Released(fields.rest(|f| Ok(f.text()? == "ok"))?),
+        (Verb::Cancel(_), "ok") => Verdict::Cancelled(fields.rest(|f| was(&f.text()?))?),
+        (Verb::Sync { .. }, "ok") => Verdict::Synced(Synced {
+            config: match fields.text()?.as_str() {
+                "" => None,
+                text => Some(config(text)?),
+            },
+            revokes: fields.number()?,
+            next: fields.millis()?,
+            more: fields.number()? == 1,
+            heads: fields.rest(|f| standing(&f.text()?))?,
+        }),
+        (Verb::Restore(_), "ok") => Verdict::Restored(fields.rest(|f| standing(&f.text()?))?),
+        (Verb::Configure(_), "ok") => Verdict::Done,
+        (Verb::Revoke(_), word) => Verdict::Revoked(was(word)?),
+        (Verb::Leave, "ok") => Verdict::Left { more: fields.number()? == 1 },
+        (Verb::Status, "ok") => Verdict::Status(status(fields)?),
+        (Verb::List { .. }, "ok") => list(fields)?,
+        (Verb::Position(_), "ok") => Verdict::Positions(fields.rest(|f| Ok((f.number()?, f.millis()?)))?),
+        _ => return Err(Garbled(format!("verdict {word:?}"))),
+    })
+}
+
+fn ticket_verdict(word: &str, fields: &mut Fields) -> Read<Verdict> {
+    Ok(match word {
+        "granted" => Verdict::Granted { fence: fields.number()?, order: fields.number()? },
+        "queued" => Verdict::Queued { order: fields.number()?, position: fields.number()?, estimate: fields.millis()? },
+        "busy" => Verdict::Busy,
+        "impossible" => Verdict::Impossible { limit: fields.number()? },
+        "full" => {
+            Verdict::Full { waiting: fields.number()?, max_queue: fields.number()?, retry_after: fields.millis()? }
+        }
+        "gone" => Verdict::Gone,
+        _ => return Err(Garbled(format!("verdict {word:?}"))),
+    })
+}
+
+fn was(word: &str) -> Read<Was> {
+    match word {
+        "held" => Ok(Was::Held),
+        "queued" => Ok(Was::Queued),
+        "none" | "unknown" => Ok(Was::Unknown),
+        _ => Err(Garbled(format!("state {word:?}"))),
+    }
+}
+
+fn standing(text: &str) -> Read<Standing> {
+    match text {
+        "q" => Ok(Standing::Queued),
+        "n" | "lost" => Ok(Standing::Gone),
+        _ => {
+            let mut parts = text.strip_prefix("h,").unwrap_or("").split(',');
+            Ok(Standing::Held { fence: parse(parts.next())?, order: parse(parts.next())? })
+        }
+    }
+}
+
+fn config(text: &str) -> Read<ConfigView> {
+    let mut parts = text.split('|');
+    let mut values = [0; 7];
+    let mut words = parts.next().unwrap_or("").split(' ');
+    for value in &mut values {
+        *value = parse(words.next())?;
+    }
+    let mut word = || parts.next().unwrap_or("").to_owned();
+    let (declared, declared_at, overrides, override_at) = (word(), word(), word(), word());
+    let stamp = |text: &str| if text.is_empty() { Ok(0) } else { parse(Some(text)) };
+    Ok(ConfigView { values, declared, declared_at: stamp(&declared_at)?, overrides, override_at: stamp(&override_at)? })
+}
+
+fn status(fields: &mut Fields) -> Read<StatusView> {
+    Ok(StatusView {
+        config: config(&fields.text()?)?,
+        used: fields.number()?,
+        holders: fields.number()?,
+        waiting: fields.number()?,
+        instances: fields.number()?,
+        granted: fields.number()?,
+        grace: fields.millis()?.unwrap_or_default(),
+        typical_hold: Some(Duration::from_micros(fields.number()?)).filter(|hold| !hold.is_zero()),
+        estimate: fields.millis()?,
+    })
+}
+
+fn list(fields: &mut Fields) -> Read<Verdict> {
+    let mut rows = Vec::new();
+    while fields.left() > 1 {
+        rows.push(Row {
+            ticket: fields.text()?,
+            description: fields.text()?,
+            label: fields.text()?,
+            cost: fields.number()?,
+            order: fields.number()?,
+            fence: fields.number()?,
+        });
+    }
+    Ok(Verdict::List { rows, now: fields.number()? })
+}
+
+/// The payload of a message: the epoch, and what it tells. A probe tells nothing.
+pub(super) fn message(text: &str) -> Read<(u64, Vec<Notice>)> {
+    let (epoch, rest) = text.split_once(' ').unwrap_or((text, ""));
+    Ok((parse(Some(epoch))?, notices(rest)?))
+}
+
+fn notices(text: &str) -> Read<Vec<Notice>> {
+    text.split(' ').filter(|word| !word.is_empty() && *word != "p").map(notice).collect()
+}
+
+fn notice(text: &str) -> Read<Notice> {
+    let mut parts = text.split(',');
+    let kind = parts.next().unwrap_or("");
+    let no: TicketNo = parse(parts.next())?;
+    Ok(match kind {
+        "g" => Notice::Granted { no, fence: parse(parts.next())?, order: parse(parts.next())? },
+        "x" => Notice::Impossible { no },
+        "r" => Notice::PermitRevoked { no },
+        "v" => Notice::PlaceRevoked { no },
+        _ => return Err(Garbled(format!("notice {text:?}"))),
+    })
+}
+
+fn parse(text: Option<&str>) -> Read<u64> {
+    text.and_then(|t| t.parse().ok()).ok_or_else(|| Garbled(format!("{text:?} is not a number")))
+}
+
+/// The fields of an answer, one after the other.
+struct Fields(std::vec::IntoIter<Value>);
+
+impl Fields {
+    fn new(value: Value) -> Read<Self> {
+        match value {
+            Value::Array(fields) => Ok(Fields(fields.into_iter())),
+            other => Err(Garbled(format!("{other:?}"))),
+        }
+    }
+
+    fn left(&self) -> usize {
+        self.0.len()
+    }
+
+    fn text(&mut self) -> Read<String> {
+        match self.0.next() {
+            Some(Value::BulkString(bytes)) => String::from_utf8(bytes).map_err(|e| Garbled(e.to_string())),
+            Some(Value::SimpleString(text)) => Ok(text),
+            Some(Value::Int(number)) => Ok(number.to_string()),
+            other => Err(Garbled(format!("{other:?} is not a text"))),
+        }
+    }
+
+    fn number(&mut self) -> Read<u64> {
+        parse(Some(&self.text()?))
+    }
+
+    /// Milliseconds; -1 is unknown.
+    fn millis(&mut self) -> Read<Option<Duration>> {
+        match self.text()?.as_str() {
+            "-1" => Ok(None),
+            text => Ok(Some(Duration::from_millis(parse(Some(text))?))),
+        }
+    }
+
+    fn rest<T>(&mut self, mut read: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
+        let mut all = Vec::with_capacity(self.left());
+        while self.left() > 0 {
+            all.push(read(self)?);
+        }
+        Ok(all)
+    }
+}

@@ -1,0 +1,115 @@
+//! What the server's errors mean for a call. The crate has no kind for most of them, and Redis 6.2 wraps those from
+//! within a script, so the code is looked for in the text.
+
+use redis::{ErrorKind, RedisError, ServerError, ServerErrorKind};
+
+use crate::Error;
+use crate::store::StoreError;
+
+/// What to do about an error reply.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// The script is not loaded: send its source.
+    NoScript,
+    /// The connection leads to the wrong server, or is of no use: find the right one anew.
+    Reconnect(String),
+    Store(StoreError),
+}
+
+/// Codes of states that pass by themselves while the connection stays good.
+const PASSING: [&str; 6] = ["LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "NOREPLICAS", "MISCONF"];
+/// Codes that say that this is not the master.
+const ELSEWHERE: [&str; 5] = ["READONLY", "MOVED", "ASK", "MASTERDOWN", "UNBLOCKED"];
+
+pub(super) fn of_reply(error: &ServerError) -> Fault {
+    let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
+    if error.kind() == Some(ServerErrorKind::NoScript) || error.code() == "NOSCRIPT" {
+        return Fault::NoScript;
+    }
+    classify(error.code(), &text)
+}
+
+fn classify(code: &str, text: &str) -> Fault {
+    let says = |word: &str| code == word || wrapped(text, word);
+    let detail = text.trim().to_owned();
+    if ELSEWHERE.iter().any(|word| says(word)) || code == "ReadOnly" || text.contains("read only replica") {
+        return Fault::Reconnect(detail);
+    }
+    if says("OOM") {
+        return Fault::Store(StoreError::Full { detail });
+    }
+    if PASSING.iter().any(|word| says(word)) {
+        return Fault::Store(StoreError::Busy { detail });
+    }
+    Fault::Store(StoreError::Fatal(fatal(code, text)))
+}
+
+/// The code of an error that happened within a script: `ERR Error running script (...): @user_script:1: -OOM ...`.
+fn wrapped(text: &str, code: &str) -> bool {
+    text.split_whitespace().any(|word| word.trim_start_matches('-') == code)
+}
+
+fn fatal(code: &str, text: &str) -> Error {
+    let detail = text.trim();
+    if code == "NOPERM" || text.contains("NOPERM") || text.contains("no permissions") {
+        let hint = "give the user the rights that the README lists under ACL";
+        return Error::Config { detail: format!("the server denies a right: {detail}; {hint}") };
+    }
+    if matches!(code, "WRONGPASS" | "NOAUTH") || text.contains("invalid username-password") {
+        return Error::Config { detail: format!("the server wants another password: {detail}; see the URL") };
+    }
+    if code == "WRONGTYPE" || text.contains("WRONGTYPE") {
+        let hint = "a key under the limiter's name holds something else; choose another name, or delete the key";
+        return Error::Config { detail: format!("{detail}; {hint}") };
+    }
+    if code == "CROSSSLOT" || text.contains("CROSSSLOT") {
+        return Error::Config { detail: format!("{detail}; a proxy rewrites the keys") };
+    }
+    Error::Server { detail: detail.to_owned() }
+}
+
+/// What an attempt to connect, or to ask anything before the first call, came to.
+pub(super) fn of_connect(error: &RedisError) -> StoreError {
+    match error.kind() {
+        ErrorKind::AuthenticationFailed => StoreError::Fatal(Error::Config {
+            detail: format!("the server wants another password: {error}; see the URL"),
+        }),
+        ErrorKind::InvalidClientConfig => StoreError::Fatal(Error::Config { detail: error.to_string() }),
+        ErrorKind::Server(_) | ErrorKind::Extension => {
+            let text = error.to_string();
+            match classify(error.code().unwrap_or_default(), &text) {
+                Fault::Store(StoreError::Fatal(error)) => StoreError::Fatal(error),
+                _ => StoreError::Away { detail: text },
+            }
+        }
+        _ if looks_like_tls(error) => StoreError::Fatal(Error::Config {
+            detail: format!("{error}; does the server speak TLS on this port? (redis:// is without, rediss:// with)"),
+        }),
+        _ => StoreError::Away { detail: error.to_string() },
+    }
+}
+
+fn looks_like_tls(error: &RedisError) -> bool {
+    let text = error.to_string().to_lowercase();
+    ["certificate", "tls", "invalidcontenttype", "corrupt message"].iter().any(|word| text.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_code_within_a_script_error() {
+        let wrapped =
+            "ERR Error running script (call to f_1): @user_script:40: -OOM command not allowed when used memory";
+        assert!(matches!(classify("ERR", wrapped), Fault::Store(StoreError::Full { .. })));
+        let plain = "OOM command not allowed when used memory > 'maxmemory'. script: 1, on @user_script:40.";
+        assert!(matches!(classify("OOM", plain), Fault::Store(StoreError::Full { .. })));
+    }
+
+    #[test]
+    fn a_word_in_passing_is_no_code() {
+        let text = "ERR user_script:3: attempt to index BUSYBODY";
+        assert!(matches!(classify("ERR", text), Fault::Store(StoreError::Fatal(Error::Server { .. }))));
+    }
+}

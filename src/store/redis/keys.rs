@@ -1,0 +1,52 @@
+//! The names of keys and channels.
+
+/// The five keys of a limiter, in the order in which the scripts take them. They share one hash tag, so that they live
+/// in one cluster slot.
+pub(super) fn keys_of(limiter: &str) -> [String; 5] {
+    let hash = format!("fq:{{{}}}", encode(limiter));
+    let other = |part: &str| format!("{hash}:{part}");
+    let rest = [other("queue"), other("held"), other("tickets"), other("instances")];
+    let [queue, held, tickets, instances] = rest;
+    [hash, queue, held, tickets, instances]
+}
+
+/// The channel on which an instance hears what was granted to it.
+pub(super) fn channel_of(instance: &str) -> String {
+    format!("fq:{instance}")
+}
+
+/// A pattern that matches the hashes of all limiters, and nothing else of ours.
+pub(super) const ALL_LIMITERS: &str = "fq:{*}";
+
+/// The limiter's name in one of its hash keys.
+pub(super) fn limiter_in(key: &str) -> Option<String> {
+    decode(key.strip_prefix("fq:{")?.strip_suffix('}')?)
+}
+
+/// Braces in a name must not move its slot, and no two names may share a key.
+fn encode(name: &str) -> String {
+    name.replace('%', "%25").replace('{', "%7B").replace('}', "%7D")
+}
+
+fn decode(name: &str) -> Option<String> {
+    (!name.contains(['{', '}'])).then(|| name.replace("%7D", "}").replace("%7B", "{").replace("%25", "%"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// S42: whatever the name, its keys have one tag, and lead back to it.
+        #[test]
+        fn names_survive_their_keys(name in "[a-z{}%:é 257BD]{1,40}") {
+            let [hash, queue, ..] = keys_of(&name);
+            prop_assert_eq!(limiter_in(&hash), Some(name));
+            prop_assert_eq!(hash.matches('{').count(), 1);
+            prop_assert_eq!(hash.matches('}').count(), 1);
+            prop_assert!(queue.starts_with(&hash));
+            prop_assert_eq!(limiter_in(&queue), None);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The Pub/Sub thread: one blocking subscription to the instance's own channel. It runs nobody's code but the
+//! engine's, so that the server never has to cut it off as too slow.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use redis::Connection;
+
+use super::connect::RedisOptions;
+use super::probe::Probe;
+use super::{decode, fault, keys::channel_of};
+use crate::jitter;
+use crate::store::{Listener, StoreError};
+
+const FIRST_PAUSE: Duration = Duration::from_millis(25);
+const LAST_PAUSE: Duration = Duration::from_secs(1);
+/// How long a read blocks before the thread looks whether it is still wanted.
+const TURN: Duration = Duration::from_secs(1);
+
+pub(super) struct Subscriber {
+    pub options: RedisOptions,
+    pub instance: Arc<str>,
+    pub listener: Weak<dyn Listener>,
+    pub probe: Arc<Probe>,
+    pub closed: Arc<AtomicBool>,
+    /// Never receives anything; its sender's end cuts a pause short.
+    pub closing: crossbeam_channel::Receiver<()>,
+}
+
+impl Subscriber {
+    /// Runs until it is told to close.
+    pub(super) fn run(self) {
+        let mut pause = Duration::ZERO;
+        while !self.is_over() {
+            match self.subscribed() {
+                Ok(()) => pause = FIRST_PAUSE,
+                Err(error) => {
+                    tracing::debug!(%error, "not subscribed");
+                    pause = (pause * 2).clamp(FIRST_PAUSE, LAST_PAUSE);
+                }
+            }
+            let _ = self.closing.recv_timeout(jitter::spread(pause));
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.closed.load(Ordering::Acquire) || self.listener.strong_count() == 0
+    }
+
+    /// Subscribes and listens until the connection ends. An error says that it did not come so far.
+    fn subscribed(&self) -> Result<(), StoreError> {
+        let mut connection = self.options.connect()?;
+        self.listen(&mut connection).map_err(|e| fault::of_connect(&e))
+    }
+
+    fn listen(&self, connection: &mut Connection) -> redis::RedisResult<()> {
+        let mut pubsub = connection.as_pubsub();
+        let subscribed = pubsub.subscribe(channel_of(&self.instance));
+        let outcome = subscribed.and_then(|()| pubsub.set_read_timeout(Some(TURN))).map(|()| {
+            self.probe.heard();
+            if let Some(listener) = self.listener.upgrade() {
+                listener.subscribed(); // whatever was published before is found by a sync
+            }
+            while !self.is_over() && self.take_message(&mut pubsub) {}
+        });
+        // Dropping it would wait for an acknowledgement; the whole connection goes instead.
+        std::mem::forget(pubsub);
+        outcome
+    }
+
+    /// False: the connection is of no use any more.
+    fn take_message(&self, pubsub: &mut redis::PubSub<'_>) -> bool {
+        let message = match pubsub.get_message() {
+            Ok(message) => message,
+            Err(error) if error.is_timeout() => return !self.probe.is_overdue(),
+            Err(error) => {
+                tracing::debug!(%error, "the subscription ended");
+                return false;
+            }
+        };
+        self.probe.heard();
+        let text = String::from_utf8_lossy(message.get_payload_bytes());
+        match decode::message(&text) {
+            Ok((_, notices)) if notices.is_empty() => {}
+            Ok((epoch, notices)) => {
+                if let Some(listener) = self.listener.upgrade() {
+                    listener.notices(epoch, notices);
+                }
+            }
+            Err(garbled) => tracing::warn!(%garbled, "an unreadable message"),
+        }
+        true
+    }
+}

@@ -1,0 +1,6 @@
+//! The promises of the design, each a module of its name, held against both stores through the public face.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod smoke;

@@ -1,0 +1,111 @@
+//! The kinds of server that the tests know, and where their binaries are.
+
+use std::env;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A kind of server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Flavor {
+    Redis62,
+    Redis70,
+    Redis82,
+    Valkey91,
+}
+
+/// Names the one flavor that a run is limited to (`./test.sh quick`).
+const ONLY: &str = "FAIRQ_TEST_SERVER";
+
+impl Flavor {
+    /// All kinds, oldest first.
+    pub const ALL: [Flavor; 4] = [Flavor::Redis62, Flavor::Redis70, Flavor::Redis82, Flavor::Valkey91];
+
+    /// The name used for folders and in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Flavor::Redis62 => "redis62",
+            Flavor::Redis70 => "redis70",
+            Flavor::Redis82 => "redis82",
+            Flavor::Valkey91 => "valkey91",
+        }
+    }
+
+    /// The flavors to test on, in this environment.
+    ///
+    /// With `CI=true` a missing one is a failure: a run that silently tests
+    /// less than it says is worth nothing.
+    pub fn available() -> Vec<Flavor> {
+        if let Some(only) = Flavor::only() {
+            return vec![only];
+        }
+        let (found, missing): (Vec<_>, Vec<_>) = Flavor::ALL.into_iter().partition(|flavor| flavor.find().is_some());
+        let must_have_all = env::var("CI").is_ok_and(|ci| ci == "true");
+        assert!(
+            !found.is_empty() && (missing.is_empty() || !must_have_all),
+            "no binary for the servers {missing:?}: run ./test.sh, which installs them"
+        );
+        found
+    }
+
+    /// The server binary; panics when there is none.
+    pub fn binary(self) -> PathBuf {
+        self.find().unwrap_or_else(|| panic!("no binary for {self}: run ./test.sh, or set {} to one", self.variable()))
+    }
+
+    /// Whether `DEBUG` must be allowed by an option of its own (7.0 and later).
+    pub(super) fn guards_debug(self) -> bool {
+        self != Flavor::Redis62
+    }
+
+    /// The environment variable that may name the binary.
+    fn variable(self) -> String {
+        format!("FAIRQ_{}", self.name().to_uppercase())
+    }
+
+    /// The flavor that the environment limits this run to.
+    fn only() -> Option<Flavor> {
+        let name = env::var(ONLY).ok().filter(|name| !name.is_empty())?;
+        let flavor = Flavor::ALL.into_iter().find(|f| f.name() == name);
+        Some(flavor.unwrap_or_else(|| panic!("{ONLY}={name} is not a known server")))
+    }
+
+    /// Looks in the environment, in `target/servers`, then in `PATH`.
+    fn find(self) -> Option<PathBuf> {
+        self.named_by_environment().or_else(|| self.installed()).or_else(|| self.in_path())
+    }
+
+    fn named_by_environment(self) -> Option<PathBuf> {
+        let variable = self.variable();
+        let path = PathBuf::from(env::var_os(&variable).filter(|path| !path.is_empty())?);
+        assert!(path.is_file(), "{variable} names {path:?}: no such file");
+        Some(path)
+    }
+
+    fn installed(self) -> Option<PathBuf> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("target/servers")
+            .join(self.name())
+            .join("bin")
+            .join(self.file());
+        path.is_file().then_some(path)
+    }
+
+    /// Distributions ship one version; it stands for [`Flavor::Redis70`].
+    fn in_path(self) -> Option<PathBuf> {
+        let path = env::var_os("PATH").filter(|_| self == Flavor::Redis70)?;
+        env::split_paths(&path).map(|folder| folder.join(self.file())).find(|file| file.is_file())
+    }
+
+    fn file(self) -> &'static str {
+        match self {
+            Flavor::Valkey91 => "valkey-server",
+            _ => "redis-server",
+        }
+    }
+}
+
+impl fmt::Display for Flavor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,160 @@
+//! What is to happen to the next chunk. All of it is guarded by one lock
+//! ([`super::accept::Shared`]), decided without I/O.
+
+use std::time::Duration;
+
+/// What happens to traffic and new connections in general.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Pass,
+    Refuse,
+    Hang,
+}
+
+/// What to do with one request.
+pub enum Request {
+    Forward,
+    /// Forward it and lose its reply.
+    LoseReply,
+    /// Keep it, until its [`Catch`] says so.
+    Hold(CatchId),
+}
+
+/// What to do with one reply.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Reply {
+    Forward,
+    /// Lose this one, keep the connection.
+    Swallow,
+    /// Lose it and the connection.
+    Lose,
+}
+
+/// How far a caught request has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    Waiting,
+    Caught,
+    Delivered,
+}
+
+/// The place of a [`Catch`] in [`Rules::catches`].
+pub type CatchId = usize;
+
+/// A request to be caught, or caught.
+pub struct Catch {
+    pub stage: Stage,
+    /// How long after the catch it is delivered; `None`: not yet known.
+    pub release_after: Option<Duration>,
+}
+
+/// A one-shot fault that waits for its request.
+struct Trap {
+    needle: Vec<u8>,
+    /// Hold the request; otherwise lose its reply.
+    hold: Option<CatchId>,
+}
+
+pub struct Rules {
+    pub mode: Mode,
+    pub latency: Duration,
+    pub pubsub_blocked: bool,
+    pub lose_replies: u32,
+    pub closing: bool,
+    pub fired: u64,
+    pub accepted: u64,
+    /// All that were ever asked for; they outlive [`Rules::heal`].
+    pub catches: Vec<Catch>,
+    /// In the order in which they were asked for.
+    traps: Vec<Trap>,
+}
+
+impl Rules {
+    pub fn new() -> Rules {
+        Rules {
+            mode: Mode::Pass,
+            latency: Duration::ZERO,
+            pubsub_blocked: false,
+            lose_replies: 0,
+            closing: false,
+            fired: 0,
+            accepted: 0,
+            catches: Vec::new(),
+            traps: Vec::new(),
+        }
+    }
+
+    pub fn heal(&mut self) {
+        self.mode = Mode::Pass;
+        self.latency = Duration::ZERO;
+        self.pubsub_blocked = false;
+        self.lose_replies = 0;
+        self.traps.clear();
+    }
+
+    pub fn lose_reply_to(&mut self, needle: &[u8]) {
+        self.set_trap(needle, None);
+    }
+
+    pub fn hold(&mut self, needle: &[u8], release_after: Option<Duration>) -> CatchId {
+        self.catches.push(Catch { stage: Stage::Waiting, release_after });
+        let id = self.catches.len() - 1;
+        self.set_trap(needle, Some(id));
+        id
+    }
+
+    fn set_trap(&mut self, needle: &[u8], hold: Option<CatchId>) {
+        let needle = needle.to_vec();
+        self.traps.push(Trap { needle, hold });
+    }
+
+    /// Decides about a request, which is the end of `window`: the bytes before
+    /// are known already and only complete a needle that was cut in two.
+    pub fn on_request(&mut self, window: &[u8], new: usize) -> Request {
+        let hit = |trap: &Trap| {
+            let old = window.len() - new;
+            let from = (old + 1).saturating_sub(trap.needle.len());
+            contains(&window[from..], &trap.needle)
+        };
+        let Some(index) = self.traps.iter().position(hit) else {
+            return Request::Forward;
+        };
+        self.fired += 1;
+        match self.traps.remove(index).hold {
+            None => Request::LoseReply,
+            Some(id) => {
+                self.catches[id].stage = Stage::Caught;
+                Request::Hold(id)
+            }
+        }
+    }
+
+    /// Decides about a reply on a connection that may be a subscriber's, and
+    /// may have a reply to lose.
+    pub fn on_reply(&mut self, subscriber: bool, lose: bool) -> Reply {
+        if lose {
+            return Reply::Lose;
+        }
+        if subscriber {
+            let blocked = self.pubsub_blocked;
+            return if blocked { Reply::Swallow } else { Reply::Forward };
+        }
+        if self.lose_replies > 0 {
+            self.lose_replies -= 1;
+            self.fired += 1;
+            return Reply::Lose;
+        }
+        Reply::Forward
+    }
+}
+
+/// Whether the bytes contain a command that makes a subscriber.
+pub fn subscribes(bytes: &[u8]) -> bool {
+    let upper = bytes.to_ascii_uppercase();
+    let commands: [&[u8]; 3] = [b"\nSUBSCRIBE\r\n", b"\nPSUBSCRIBE\r\n", b"\nSSUBSCRIBE\r\n"];
+    commands.iter().any(|command| contains(&upper, command))
+}
+
+fn contains(bytes: &[u8], needle: &[u8]) -> bool {
+    needle.is_empty() || bytes.windows(needle.len()).any(|part| part == needle)
+}
