@@ -5,14 +5,14 @@
 
 local stopped = enter(true, false, false)
 if stopped then return stopped end
-local override = words(ARGV[7] == '1' and '' or call('HGET', HASH, 'override') or '')
+load_origin()
+local override = words(ARGV[7] == '1' and '' or s.override)
 for i = 1, #SETTINGS do
   local change = ARGV[7 + i]
   override[i] = change ~= '' and change or override[i] or '-'
 end
-local text = table.concat(override, ' ')
-put('override', text)
-put('override_at', max(s.now, tonumber(call('HGET', HASH, 'override_at') or 0) + 1))
-put_settings(call('HGET', HASH, 'declared') or '', text)
+put('override', table.concat(override, ' '))
+put('override_at', max(s.now, s.override_at + 1))
+put_settings()
 dispatch()
 return answer('ok', finish())

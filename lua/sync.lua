@@ -21,7 +21,8 @@ for i = 9, #ARGV do
     break
   end
 end
-local next_event = s.now < s.grace and s.grace or max(earliest or math.huge, s.calm)
+read_earliest()
+local next_event = s.now < s.grace and s.grace or max(earliest, s.calm)
 local in_ms = next_event == math.huge and -1 or max(0, floor((next_event - s.now) / 1000) + 1)
 local notices = finish()
 local config = tonumber(ARGV[7]) ~= s.version and describe_config() or ''

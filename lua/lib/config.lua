@@ -29,8 +29,8 @@ local function config_of_caller()
 end
 
 -- Computes the settings in force; a lowered limit has the queue looked through for what no longer fits.
-local function put_settings(declared, override)
-  local low, high = words(declared), words(override)
+local function put_settings()
+  local low, high = words(s.declared), words(s.override)
   local old_limit = s.limit
   for i, name in ipairs(SETTINGS) do
     put(name, tonumber(high[i]) or tonumber(low[i]) or 0)
@@ -41,32 +41,40 @@ local function put_settings(declared, override)
   end
 end
 
+-- Where the settings come from: read when needed, and current also when this verb has changed it.
+local function load_origin()
+  if s.declared then return end
+  local raw = call('HMGET', HASH, 'declared', 'declared_at', 'override', 'override_at')
+  s.declared, s.override = raw[1] or '', raw[3] or ''
+  s.declared_at, s.override_at = tonumber(raw[2] or 0), tonumber(raw[4] or 0)
+end
+
 -- Takes over the caller's configuration where it is newer than the stored one.
 local function adopt(config)
-  local raw = call('HMGET', HASH, 'declared', 'declared_at', 'override', 'override_at')
-  local declared, override = raw[1] or '', raw[3] or ''
-  local declared_at, override_at = tonumber(raw[2] or 0), tonumber(raw[4] or 0)
-  local stamp = config.declares and max(s.now, declared_at + 1) or config.declared_at
+  load_origin()
+  local stamp = config.declares and max(s.now, s.declared_at + 1) or config.declared_at
   local changed = s.version == 0
-  if config.declared ~= '' and config.declared ~= declared and (stamp > declared_at or declared == '') then
-    declared, declared_at, changed = config.declared, stamp, true
+  local differs = config.declared ~= '' and config.declared ~= s.declared
+  if differs and (stamp > s.declared_at or s.declared == '') then
+    put('declared', config.declared)
+    put('declared_at', stamp)
+    changed = true
   end
-  if config.override_at > override_at then
-    override, override_at, changed = config.override, config.override_at, true
+  if config.override_at > s.override_at then
+    put('override', config.override)
+    put('override_at', config.override_at)
+    changed = true
   end
-  if not changed then return end
-  put('declared', declared)
-  put('declared_at', declared_at)
-  put('override', override)
-  put('override_at', override_at)
-  put_settings(declared, override)
+  if changed then put_settings() end
 end
 
 -- The settings in force and where they come from, for a caller that knows an older version of them.
 local function describe_config()
-  local raw = call('HMGET', HASH, 'declared', 'declared_at', 'override', 'override_at', unpack(SETTINGS))
-  for i = 1, 11 do
-    raw[i] = raw[i] or (i > 4 and '0' or '')
+  load_origin()
+  local values = call('HMGET', HASH, unpack(SETTINGS))
+  for i = 1, #SETTINGS do
+    values[i] = values[i] or '0'
   end
-  return table.concat(raw, ' ', 5, 11) .. '|' .. table.concat(raw, '|', 1, 4)
+  local origin = { s.declared, int(s.declared_at), s.override, int(s.override_at) }
+  return table.concat(values, ' ') .. '|' .. table.concat(origin, '|')
 end

@@ -32,13 +32,13 @@ end
 local function reap()
   if s.now < s.calm or not earliest or earliest >= s.now then return end
   local dead = call('ZRANGEBYSCORE', INSTANCES, '-inf', '(' .. int(s.now), 'LIMIT', 0, BATCH)
+  if #dead == 0 then return end -- it was the caller's own, which has just been renewed
   for _, instance in ipairs(dead) do
     call('ZREM', INSTANCES, instance)
     call('HDEL', HASH, 'i:' .. instance, 'd:' .. instance)
   end
   start_sweep()
   more = more or #dead == BATCH
-  earliest = tonumber(call('ZRANGE', INSTANCES, 0, 0, 'WITHSCORES')[2] or nil)
 end
 
 local lives = {}
@@ -139,7 +139,7 @@ local function finish()
   local mine = messages[ME]
   messages[ME] = nil
   for owner, text in pairs(messages) do
-    redis.pcall('PUBLISH', 'fq:' .. owner, int(s.epoch) .. ' ' .. text)
+    redis.pcall('PUBLISH', 'fq:' .. owner, int(s.epoch) .. ' ' .. text .. '|' .. HASH)
   end
   return mine or ''
 end

@@ -5,25 +5,24 @@ local function grace_end()
   return s.now + floor(s.lease * 1000 * 2 / 3)
 end
 
--- Throws away what is left of the old epoch: the instances bring back what they hold and wait for.
--- Without `grace` (a limiter nobody remembers) it may admit at once.
+-- Throws away what is left of the old epoch, and writes the limiter's own record anew: the instances bring back what
+-- they hold and wait for. Without `grace` (a limiter nobody remembers) it may admit at once.
 local function begin_epoch(config, grace)
   adopt(config)
+  put_settings() -- all of them, for the record that is written anew
   put('epoch', max(s.epoch + 1, KNOWN + 1, s.now))
-  put('run', RUN)
-  put('used', 0)
-  put('sweep', '')
-  put('again', 0)
-  put('calm', 0)
-  put('kept', 0)
-  put('grace', grace and grace_end() or 0)
-  call('HSET', HASH, 'epoch', s.epoch, 'used', 0)
-  call('UNLINK', QUEUE, HELD, TICKETS, INSTANCES)
+  s.run, s.used, s.sweep, s.again, s.calm, s.kept = RUN, 0, '', 0, 0, 0
+  s.grace = grace and grace_end() or 0
+  call('HSET', HASH, 'epoch', s.epoch)
+  call('UNLINK', unpack(KEYS))
   call('ZADD', QUEUE, '+inf', SENTINEL)
   call('ZADD', HELD, '+inf', SENTINEL)
   call('ZADD', INSTANCES, '+inf', SENTINEL)
   call('HSET', TICKETS, SENTINEL, '')
-  waiting, holding, earliest, my_expiry = 0, 0, math.huge, nil
+  for field in pairs(s) do
+    dirty[field] = true
+  end
+  waiting, holding, earliest, my_expiry, my_generation = 0, 0, math.huge, nil, 0
 end
 
 -- Counts the caller alive. Every verb leaves it at least three quarters of a lease; `full` a whole one.

@@ -66,6 +66,11 @@ local function read_clock()
   put('now', now)
 end
 
+-- When the first lease ends; nothing when even the sentinel is gone.
+local function read_earliest()
+  earliest = tonumber(call('ZRANGE', INSTANCES, 0, 0, 'WITHSCORES')[2] or nil)
+end
+
 -- Reads everything a verb judges by. Errors of type (WRONGTYPE) come from here, before anything is written.
 local function load_state()
   local raw = call('HMGET', HASH, 'i:' .. ME, 'run', 'sweep', unpack(NUMBERS))
@@ -76,7 +81,7 @@ local function load_state()
   exists = raw[4] ~= false
   waiting = call('ZCARD', QUEUE) - 1
   holding = call('ZCARD', HELD) - 1
-  earliest = tonumber(call('ZRANGE', INSTANCES, 0, 0, 'WITHSCORES')[2] or nil)
+  read_earliest()
   my_expiry = tonumber(call('ZSCORE', INSTANCES, ME) or nil)
   -- A key that was lost shows: its sentinel is gone, or the tickets are not those queued and held.
   whole = earliest and waiting >= 0 and holding >= 0 and call('HLEN', TICKETS) - 1 == waiting + holding

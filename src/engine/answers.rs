@@ -15,10 +15,10 @@ impl Engine {
         self.with_table(|table, now, fx| {
             let Some(limiter) = table.limiter_of(limiter) else { return };
             if let Ok(answer) = &result {
-                self.observe(table, limiter, answer, now, fx);
+                self.observe(table, limiter, asked.counts_alive_from(), answer, now, fx);
             }
             match asked {
-                Asked::Ticket { no, sent_at } => self.ticket_answered(table, no, sent_at, result, now, fx),
+                Asked::Ticket { no, .. } => self.ticket_answered(table, no, result, now, fx),
                 Asked::Leaving { tickets } => self.leaving_answered(table, limiter, &tickets, result, now, fx),
                 Asked::Sync { sent_at, heads } => self.sync_answered(table, limiter, sent_at, &heads, result, now, fx),
                 Asked::Restore { run, tickets, sent_at } => {
@@ -30,7 +30,15 @@ impl Engine {
     }
 
     /// What every answer tells: the epoch, the version of the configuration, and news of our own tickets.
-    fn observe(&self, table: &mut Table, limiter: LimiterIndex, answer: &Answer, now: Nanos, fx: &mut Effects) {
+    fn observe(
+        &self,
+        table: &mut Table,
+        limiter: LimiterIndex,
+        alive_from: Option<Nanos>,
+        answer: &Answer,
+        now: Nanos,
+        fx: &mut Effects,
+    ) {
         if matches!(answer.verdict, Verdict::Refused | Verdict::NoSuchLimiter) {
             return;
         }
@@ -44,8 +52,12 @@ impl Engine {
                 false => self.start_restore(table, limiter, now, fx),
             }
         }
+        if let Some(sent_at) = alive_from.filter(|_| answer.verdict != Verdict::Resync) {
+            let state = &mut table.limiters[limiter];
+            state.confirm_until(sent_at + state.lease() / 4 * 3); // what every verb leaves its caller, at least
+        }
         for notice in &answer.notices {
-            self.take_notice(table, answer.epoch, *notice, now, fx);
+            self.take_notice(table, limiter, answer.epoch, *notice, now, fx);
         }
         let state = &table.limiters[limiter];
         if answer.version != state.version && !matches!(answer.verdict, Verdict::Synced(_)) && table.has_work() {
@@ -57,7 +69,6 @@ impl Engine {
         &self,
         table: &mut Table,
         no: TicketNo,
-        sent_at: Nanos,
         result: Result<Answer, StoreError>,
         now: Nanos,
         fx: &mut Effects,
@@ -73,8 +84,6 @@ impl Engine {
         };
         match answer.verdict {
             Verdict::Granted { fence, order } => {
-                let lease = table.limiters[limiter].lease();
-                table.limiters[limiter].confirm_until(sent_at + lease / 4 * 3);
                 self.grant_if_confirmed(table, no, (fence, order), answer.epoch, now, fx);
             }
             Verdict::Queued { order, position, estimate } => {

@@ -68,7 +68,7 @@ impl Engine {
         if let Stage::Leaving { until, sent, answers_left } = table.stage {
             let over = now >= until || table.away.is_some();
             let told = table.tickets.is_empty();
-            if (told || over) && !sent && !over {
+            if told && !sent && !over {
                 self.say_goodbye(table, until, now, fx);
             } else if over || (sent && answers_left == 0) {
                 self.drop_the_rest(table, fx);

@@ -121,13 +121,17 @@ impl Engine {
     /// Runs `change` under the lock, and what it asks for after it.
     fn with_table<R>(&self, change: impl FnOnce(&mut Table, Nanos, &mut Effects) -> R) -> R {
         let mut fx = Effects::default();
-        let result = change(&mut self.table.lock(), self.clock.now(), &mut fx);
-        self.run(fx);
+        let mut table = self.table.lock();
+        let result = change(&mut table, self.clock.now(), &mut fx);
+        self.run(table, fx);
         result
     }
 
-    /// Does what was decided under the lock. Each part is taken exactly once.
-    fn run(&self, fx: Effects) {
+    /// Releases the lock and does what was decided under it. Each part is taken exactly once.
+    fn run(&self, mut table: MutexGuard<'_, Table>, mut fx: Effects) {
+        table.outbox.extend(fx.calls.drain(..));
+        let submits = table.take_outbox_turn();
+        drop(table);
         if fx.wake_scheduler {
             self.wake.notify_all();
         }
@@ -141,10 +145,25 @@ impl Engine {
             // The one who waits may have given up.
             let _ = to.send(freed);
         }
-        for (call, asked) in fx.calls {
+        if submits {
+            self.submit_outbox();
+        }
+    }
+
+    /// Hands the calls to the store in the order in which they were decided, so that a cancel never overtakes its
+    /// enqueue. One thread at a time does so; what others decide meanwhile it takes along, up to a bound, after which
+    /// it is the scheduler's turn.
+    fn submit_outbox(&self) {
+        const MOST: usize = 64;
+        let mut left = MOST;
+        loop {
+            let Some((call, asked)) = self.table.lock().next_of_outbox(&mut left) else { break };
             let limiter = call.limiter.clone();
             let Some(me) = self.me.upgrade() else { return };
             self.store().submit(call, Box::new(move |result| me.answered(&limiter, asked, result)));
+        }
+        if left == 0 {
+            self.wake.notify_all();
         }
     }
 

@@ -5,10 +5,11 @@ use super::*;
 use crate::store::{Listener, Notice};
 
 impl Listener for Engine {
-    fn notices(&self, epoch: u64, notices: Vec<Notice>) {
+    fn notices(&self, limiter: &str, epoch: u64, notices: Vec<Notice>) {
         self.with_table(|table, now, fx| {
+            let Some(limiter) = table.limiter_of(limiter) else { return };
             for notice in notices {
-                self.take_notice(table, epoch, notice, now, fx);
+                self.take_notice(table, limiter, epoch, notice, now, fx);
             }
         });
     }
@@ -37,9 +38,20 @@ impl Listener for Engine {
 }
 
 impl Engine {
-    pub(super) fn take_notice(&self, table: &mut Table, epoch: u64, notice: Notice, now: Nanos, fx: &mut Effects) {
+    pub(super) fn take_notice(
+        &self,
+        table: &mut Table,
+        limiter: LimiterIndex,
+        epoch: u64,
+        notice: Notice,
+        now: Nanos,
+        fx: &mut Effects,
+    ) {
         match notice {
-            Notice::Granted { no, fence, order } => self.grant_if_confirmed(table, no, (fence, order), epoch, now, fx),
+            Notice::Granted { no, fence, order } if table.tickets.contains_key(&no) => {
+                self.grant_if_confirmed(table, no, (fence, order), epoch, now, fx);
+            }
+            Notice::Granted { no, .. } => self.give_back_orphan(table, limiter, no, now, fx),
             Notice::Impossible { no } => self.place_gone(table, no, epoch, true, now, fx),
             Notice::PlaceRevoked { no } => self.place_gone(table, no, epoch, false, now, fx),
             Notice::PermitRevoked { no } => {
@@ -49,6 +61,13 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// A grant to a ticket that we do not know (any more): an old command came through after all. Left alone, the slot
+    /// would be lost for as long as we live.
+    fn give_back_orphan(&self, table: &Table, limiter: LimiterIndex, no: TicketNo, now: Nanos, fx: &mut Effects) {
+        let call = table.call(limiter, Verb::Cancel(vec![no]), now);
+        fx.calls.push((call, Asked::Leaving { tickets: vec![no] }));
     }
 
     fn speaks_of_now(&self, table: &Table, no: TicketNo, epoch: u64) -> bool {

@@ -44,19 +44,17 @@ impl Engine {
         }
         self.advance_closing(&mut table, now, &mut fx);
         if table.stage == Stage::Closed {
-            drop(table);
-            self.run(fx);
+            self.run(table, fx);
             self.end();
             return false;
         }
-        if fx.is_empty() {
+        if fx.is_empty() && (table.outbox.is_empty() || table.submitting) {
             table.next_look = table.timers.first().map_or(NEVER, |(at, _)| *at);
             let until = table.next_look;
             self.clock.wait(&self.wake, &mut table, until);
             table.next_look = 0; // awake: nobody needs to wake me
         } else {
-            drop(table);
-            self.run(fx);
+            self.run(table, fx);
         }
         true
     }

@@ -7,7 +7,7 @@
 //! cause one more (see [`crate::coalescer`]).
 
 use super::*;
-use crate::settings::ConfigView;
+use crate::settings::{ConfigView, Declaration};
 use crate::store::{Answer, Standing, StoreError, Synced, Verdict};
 
 /// So many waiting tickets are asked about at once. Grants follow the order, so mostly the first tells about all.
@@ -113,7 +113,7 @@ impl Engine {
         fx: &mut Effects,
     ) -> bool {
         if let Some(config) = &synced.config {
-            self.learn_config(table, limiter, version, config);
+            self.learn_config(table, limiter, version, config, now);
         }
         self.confirm(table, limiter, sent_at, now, fx);
         if table.limiters[limiter].restoring() {
@@ -195,7 +195,7 @@ impl Engine {
         }
     }
 
-    fn learn_config(&self, table: &mut Table, limiter: LimiterIndex, version: u64, config: &ConfigView) {
+    fn learn_config(&self, table: &mut Table, limiter: LimiterIndex, version: u64, config: &ConfigView, now: Nanos) {
         let state = &mut table.limiters[limiter];
         let ours = &state.declaration;
         let another_won = !ours.declared.is_empty() && !config.declared.is_empty() && config.declared != ours.declared;
@@ -212,8 +212,8 @@ impl Engine {
         declaration.override_at = config.override_at;
         state.declaration = Arc::new(declaration);
         state.settings = config.settings();
+        // A lease that became shorter holds at once.
+        state.core.valid_until.fetch_min(now + state.lease(), Ordering::AcqRel);
         state.version = version;
     }
 }
-
-use crate::settings::Declaration;

@@ -2,7 +2,7 @@
 //! is held for short, never across a call of the store or of a callback: what is to be done outside the lock is
 //! collected in [`Effects`] and run after it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -140,6 +140,10 @@ pub(crate) struct Table {
     pub away: Option<String>,
     /// When the scheduler will look again by itself.
     pub next_look: Nanos,
+    /// Calls decided on and not yet handed to the store, in order.
+    pub outbox: VecDeque<(Call, Asked)>,
+    /// A thread is handing them over.
+    pub submitting: bool,
 }
 
 /// What is to be done once the lock is released, in this order.
@@ -173,6 +177,18 @@ pub(crate) enum Asked {
     Goodbye,
 }
 
+impl Asked {
+    /// The moment before which the question was not sent, when its answer says that the store counts us alive.
+    pub(crate) fn counts_alive_from(&self) -> Option<Nanos> {
+        match self {
+            Asked::Ticket { sent_at, .. } | Asked::Sync { sent_at, .. } | Asked::Restore { sent_at, .. } => {
+                Some(*sent_at)
+            }
+            Asked::Leaving { .. } | Asked::Goodbye => None,
+        }
+    }
+}
+
 impl Table {
     pub(crate) fn new() -> Self {
         Table {
@@ -183,7 +199,24 @@ impl Table {
             stage: Stage::Running,
             away: None,
             next_look: NEVER,
+            outbox: VecDeque::new(),
+            submitting: false,
         }
+    }
+
+    /// True: there are calls to hand over, and it is the caller who has to do it.
+    pub(crate) fn take_outbox_turn(&mut self) -> bool {
+        !self.outbox.is_empty() && !std::mem::replace(&mut self.submitting, true)
+    }
+
+    /// The next call to hand over. `None`: the turn is over.
+    pub(crate) fn next_of_outbox(&mut self, left: &mut usize) -> Option<(Call, Asked)> {
+        let next = if *left > 0 { self.outbox.pop_front() } else { None };
+        match next {
+            Some(_) => *left -= 1,
+            None => self.submitting = false,
+        }
+        next
     }
 
     pub(crate) fn arm(&mut self, at: Nanos, timer: Timer, fx: &mut Effects) {

@@ -76,7 +76,7 @@ impl MemoryStore {
             answer
         };
         for (listener, notice) in deliveries {
-            listener.notices(answer.epoch, vec![notice]);
+            listener.notices(&call.limiter, answer.epoch, vec![notice]);
         }
         answer
     }

@@ -4,6 +4,8 @@
 //! Two stores carry out the same verbs: [`memory`] in plain Rust, for one process, and `redis` by Lua scripts, for a
 //! cluster. The memory store is the specification of the scripts, and a property test holds one against the other.
 
+#[cfg(all(test, not(loom)))]
+mod conformance;
 pub(crate) mod memory;
 pub(crate) mod model;
 pub(crate) mod redis;
@@ -241,7 +243,7 @@ pub(crate) type Reply = Box<dyn FnOnce(Result<Answer, StoreError>) + Send>;
 /// What a store tells its instance unasked. Called by the store's threads, or by any thread that submits a call;
 /// never under a lock of the store.
 pub(crate) trait Listener: Send + Sync {
-    fn notices(&self, epoch: u64, notices: Vec<Notice>);
+    fn notices(&self, limiter: &str, epoch: u64, notices: Vec<Notice>);
     /// Connected (again): whatever was not answered may be asked again.
     fn link_up(&self);
     /// An attempt to connect has failed.

@@ -3,4 +3,5 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-mod smoke;
+mod p02_races;
+mod stores;

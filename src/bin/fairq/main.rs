@@ -18,6 +18,7 @@ mod signals;
 mod term;
 mod workers;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -38,7 +39,7 @@ Exit statuses: 0 done; 1 the answer is no (a promise broken, something to change
 64 wrong usage; 69 the server cannot be reached; 70 a fault inside fairq; 130 interrupted.
 `fairq run` has more: see `fairq run --help`.
 
-FAIRQ_LOG=error|warn|info|debug|trace sets what is logged to stderr (default: warn).";
+FAIRQ_LOG=error|warn|info|debug|trace sets what is logged to stderr.";
 
 /// A cluster-wide limit on how many run at once, first come, first served.
 #[derive(Parser)]
@@ -117,15 +118,16 @@ fn dispatch(cli: Cli) -> Outcome {
     }
 }
 
-/// The library's warnings (a lost connection, another limit declared elsewhere) go to stderr. The demo has its own way
-/// to show what it does to permits and limits.
+/// The library's warnings (a lost connection, another limit declared elsewhere) go to stderr. Some subcommands have their
+/// own way to tell what becomes of permits, and keep to errors.
 fn log_to_stderr(command: &Command) {
     let usual = match command {
-        Command::Demo(_) | Command::DemoWorker(_) => LevelFilter::ERROR,
+        Command::Demo(_) | Command::DemoWorker(_) | Command::BenchWorker(_) | Command::Run(_) => LevelFilter::ERROR,
         _ => LevelFilter::WARN,
     };
     let level = std::env::var("FAIRQ_LOG").ok().and_then(|text| text.parse().ok()).unwrap_or(usual);
-    let subscriber = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false);
+    let subscriber = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr);
+    let subscriber = subscriber.with_target(false).without_time().with_ansi(std::io::stderr().is_terminal());
     // Only a second subscriber would make this fail; there is none.
     let _ = subscriber.try_init();
 }

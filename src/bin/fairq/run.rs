@@ -148,10 +148,9 @@ fn request(args: &Args) -> Request {
 /// The command has run; what the server says to the release changes nothing about its exit status.
 fn give_back(permit: Permit) {
     match permit.release() {
-        Ok(()) => {}
-        Err(fairq::Error::Stale | fairq::Error::PermitLost(_)) => {
-            eprintln!("fairq: the permit had been lost before the command ended");
-        }
+        // That it was lost has been said when it was.
+        Ok(()) | Err(fairq::Error::PermitLost(_)) => {}
+        Err(fairq::Error::Stale) => eprintln!("fairq: the permit had been lost before the command ended"),
         Err(error) => eprintln!("fairq: giving the permit back failed; it is free after the lease: {error}"),
     }
 }

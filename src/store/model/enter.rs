@@ -14,14 +14,20 @@ pub(super) struct Needs {
 
 impl Model {
     /// `Err` is the answer of a verb that must not go on.
-    pub(super) fn enter(&mut self, caller: &Caller, header: &Header, needs: &Needs, wall: u64) -> Result<(), Verdict> {
+    pub(super) fn enter(
+        &mut self,
+        caller: &Caller,
+        header: &Header,
+        needs: &Needs,
+        wall: u64,
+    ) -> Result<(), Box<Verdict>> {
         self.more = false;
         let before = self.read_clock(wall);
         if self.instances.get(&caller.instance).is_some_and(|i| i.generation > caller.generation) {
-            return Err(Verdict::Refused);
+            return Err(Box::new(Verdict::Refused));
         }
         if !self.exists && header.declaration.declared.is_empty() {
-            return Err(Verdict::NoSuchLimiter);
+            return Err(Box::new(Verdict::NoSuchLimiter));
         }
         if !self.exists || self.run != caller.run {
             self.begin_epoch(caller, header);
@@ -33,7 +39,7 @@ impl Model {
         }
         let known = self.instances.contains_key(&caller.instance);
         if needs.strict && !header.bare && (header.epoch != self.epoch || !known) {
-            return Err(Verdict::Resync);
+            return Err(Box::new(Verdict::Resync));
         }
         self.count_in(caller, &header.declaration, known, needs.joins);
         Ok(())

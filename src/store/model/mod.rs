@@ -215,6 +215,37 @@ impl Model {
         self.set_expiry(instance, 1);
     }
 
+    /// Whatever the grace was, it is over.
+    #[cfg(test)]
+    pub(crate) fn end_grace(&mut self) {
+        self.grace = self.grace.min(1);
+    }
+
+    /// A key was lost.
+    #[cfg(test)]
+    pub(crate) fn damage(&mut self) {
+        self.run = "".into();
+    }
+
+    /// The state in the conformance test's terms.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn state(&self) -> Option<super::conformance::State> {
+        let row = |id: &TicketId| (id.to_string(), self.tickets[id].cost, self.tickets[id].label.to_string());
+        let mut instances: Vec<_> = self.instances.iter().map(|(i, r)| (i.to_string(), r.generation)).collect();
+        instances.sort();
+        self.exists.then(|| super::conformance::State {
+            queue: self.queue.iter().map(|(_, id)| row(id)).collect(),
+            held: self.held.values().map(row).collect(),
+            instances,
+            used: self.used,
+            granted: self.granted,
+            revokes: self.revokes,
+            values: self.config.values.to_vec(),
+            in_grace: self.grace > self.now,
+            sweeping: self.sweep != Sweep::Off,
+        })
+    }
+
     fn set_expiry(&mut self, instance: &Arc<str>, expiry: u64) {
         if let Some(record) = self.instances.get_mut(instance) {
             self.expiries.remove(&(record.expiry, instance.clone()));

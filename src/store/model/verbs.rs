@@ -19,7 +19,7 @@ impl Model {
             },
         };
         if let Err(verdict) = self.enter(caller, header, &needs, wall) {
-            return verdict;
+            return *verdict;
         }
         let id = |no: TicketNo| TicketId { instance: caller.instance.clone(), no };
         match verb {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use redis::Value;
 
+use super::keys;
 use crate::settings::ConfigView;
 use crate::store::{Answer, Notice, Row, Standing, StatusView, Synced, TicketNo, Verb, Verdict, Was};
 
@@ -132,10 +133,19 @@ fn list(fields: &mut Fields) -> Read<Verdict> {
     Ok(Verdict::List { rows, now: fields.number()? })
 }
 
-/// The payload of a message: the epoch, and what it tells. A probe tells nothing.
-pub(super) fn message(text: &str) -> Read<(u64, Vec<Notice>)> {
-    let (epoch, rest) = text.split_once(' ').unwrap_or((text, ""));
-    Ok((parse(Some(epoch))?, notices(rest)?))
+/// What a message says.
+pub(super) struct Message {
+    pub limiter: String,
+    pub epoch: u64,
+    pub notices: Vec<Notice>,
+}
+
+/// The payload of a message: the epoch, what it tells, and the limiter's key. A probe tells nothing.
+pub(super) fn message(text: &str) -> Read<Message> {
+    let (told, key) = text.split_once('|').unwrap_or((text, ""));
+    let (epoch, words) = told.split_once(' ').unwrap_or((told, ""));
+    let limiter = keys::limiter_in(key).unwrap_or_default();
+    Ok(Message { limiter, epoch: parse(Some(epoch))?, notices: notices(words)? })
 }
 
 fn notices(text: &str) -> Read<Vec<Notice>> {

@@ -12,6 +12,8 @@ mod link;
 mod probe;
 mod pubsub;
 mod script;
+#[cfg(all(test, not(loom)))]
+pub(super) mod test_access;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};

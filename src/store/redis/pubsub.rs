@@ -82,10 +82,10 @@ impl Subscriber {
         self.probe.heard();
         let text = String::from_utf8_lossy(message.get_payload_bytes());
         match decode::message(&text) {
-            Ok((_, notices)) if notices.is_empty() => {}
-            Ok((epoch, notices)) => {
+            Ok(message) if message.notices.is_empty() => {}
+            Ok(message) => {
                 if let Some(listener) = self.listener.upgrade() {
-                    listener.notices(epoch, notices);
+                    listener.notices(&message.limiter, message.epoch, message.notices);
                 }
             }
             Err(garbled) => tracing::warn!(%garbled, "an unreadable message"),

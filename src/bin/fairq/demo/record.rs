@@ -12,6 +12,8 @@ use crate::clock;
 pub struct Life {
     pub asked_ns: Option<u64>,
     pub granted: Option<Granted>,
+    /// When an operator took the permit: it ended there, and its holder learns it a little later.
+    pub taken_ns: Option<u64>,
     /// Every end that was reported; a promise says that there is one.
     pub ends: Vec<(u64, Ending)>,
 }
@@ -80,7 +82,7 @@ impl Record {
                     order: granted.order,
                     cost: request.cost,
                     start_ns: granted.at_ns,
-                    end_ns: life.ends.first().map_or(u64::MAX, |end| end.0),
+                    end_ns: life.held_until(),
                     process: request.process,
                 })
             })
@@ -91,6 +93,12 @@ impl Record {
 impl Life {
     pub fn end(&self) -> Option<(u64, Ending)> {
         self.ends.first().copied()
+    }
+
+    /// When the permit ended for all others.
+    fn held_until(&self) -> u64 {
+        let reported = self.end().map_or(u64::MAX, |end| end.0);
+        self.taken_ns.map_or(reported, |taken| taken.min(reported))
     }
 
     /// How long it stood in line, if it was granted.

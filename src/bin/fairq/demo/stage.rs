@@ -163,6 +163,7 @@ impl<'a> Stage<'a> {
         let Some(ticket) = self.record.life(id).granted.as_ref().map(|granted| granted.ticket.clone()) else {
             return self.view.say(&self.record, &format!("r{id:02} holds nothing to revoke"));
         };
+        self.record.lives[id - 1].taken_ns = Some(clock::now_ns());
         self.limiter.revoke(&ticket)?;
         self.view.say(&self.record, &format!("an operator revokes the permit of r{id:02}"))
     }
@@ -170,7 +171,8 @@ impl<'a> Stage<'a> {
     fn until_gone(&mut self, id: usize) -> Result<(), Failure> {
         let life = self.record.life(id);
         let Some(ticket) = life.granted.as_ref().map(|granted| granted.ticket.clone()) else { return Ok(()) };
-        let since_ns = life.end().map_or_else(clock::now_ns, |end| end.0);
+        let end_ns = life.taken_ns.or_else(|| life.end().map(|end| end.0));
+        let since_ns = end_ns.unwrap_or_else(clock::now_ns);
         self.until(|stage| {
             let gone = stage.limiter.holders()?.iter().all(|entry| entry.ticket != ticket);
             if gone {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, after, bounded, never, select};
 use fairq::{Permit, PermitEvent};
@@ -38,14 +38,14 @@ pub fn supervise(
     let ended = end_of(&child)?;
     let mut events = permit.events();
     let mut kill_at = never();
-    let mut lost_since = None;
+    let mut stopped = false;
     loop {
         select! {
             recv(ended) -> _ => break,
             recv(signals) -> signal => if let Ok(signal) = signal { forward(&child, signal) },
             recv(events) -> event => match event {
-                Ok(event) => if tell(event, on_lost) && lost_since.is_none() {
-                    lost_since = Some(Instant::now());
+                Ok(event) => if tell(event, on_lost) && !stopped {
+                    stopped = true;
                     send(&child, libc::SIGTERM);
                     kill_at = after(PATIENCE);
                 }
@@ -56,7 +56,7 @@ pub fn supervise(
         }
     }
     let status = child.wait()?;
-    Ok(if lost_since.is_some() { LOST } else { exit_status(status) })
+    Ok(if stopped { LOST } else { exit_status(status) })
 }
 
 /// Says what happened to the permit; whether the command is to be stopped for it.

@@ -1,0 +1,210 @@
+//! The two stores that a promise is held against, and what tests of both share.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use fairq::{Change, Client, ClientBuilder, Clock, Completion, Completions, Limiter, LimiterBuilder, Permit, Request};
+
+use crate::support::{SOON, Server, eventually, eventually_some};
+
+/// The name of the limiter in most tests.
+pub const NAME: &str = "promise";
+
+/// A store of its own for one test.
+pub struct World {
+    pub url: String,
+    /// By hand in memory, the machine's on Redis, where leases run by the server's time.
+    pub clock: Clock,
+    server: Option<Server>,
+}
+
+/// Runs a test on each store, memory first.
+pub fn on_both(test: impl Fn(&World)) {
+    for world in [World::memory(), World::redis()] {
+        eprintln!("-- on {}", world.url);
+        test(&world);
+    }
+}
+
+impl World {
+    pub fn memory() -> World {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        World { url: format!("memory:promise-{number}"), clock: Clock::manual(), server: None }
+    }
+
+    pub fn redis() -> World {
+        let server = Server::start(Server::default_flavor());
+        World { url: server.url(), clock: Clock::default(), server: Some(server) }
+    }
+
+    /// The server, if there is one.
+    pub fn server(&self) -> Option<&Server> {
+        self.server.as_ref()
+    }
+
+    pub fn is_memory(&self) -> bool {
+        self.server.is_none()
+    }
+
+    pub fn builder(&self) -> ClientBuilder {
+        Client::builder(&self.url).clock(self.clock.clone())
+    }
+
+    pub fn client(&self) -> Client {
+        self.builder().open().expect("open a client")
+    }
+
+    /// A new client's limiter [`NAME`].
+    pub fn limiter(&self, limit: u64) -> Limiter {
+        limiter(&self.client(), limit)
+    }
+
+    /// A new client's limiter [`NAME`] with a lease that one can wait for on Redis.
+    pub fn leased(&self, limit: u64, lease: Duration) -> Limiter {
+        open(self.client().limiter(NAME).limit(limit).lease(lease))
+    }
+
+    /// Asserts that nothing of any ticket is left in the store.
+    #[track_caller]
+    pub fn assert_no_ticket_left(&self, limiter: &Limiter) {
+        eventually("nothing is held or waits", SOON, || {
+            let status = limiter.status().expect("ask for the status");
+            (status.used, status.holders, status.waiting) == (0, 0, 0)
+        });
+        if let Some(server) = &self.server {
+            assert_eq!(tickets_in(server, limiter.name()), Vec::<String>::new());
+        }
+    }
+}
+
+/// Every member and field of the limiter's keys that names a ticket.
+pub fn tickets_in(server: &Server, name: &str) -> Vec<String> {
+    let mut conn = server.conn();
+    let mut found = Vec::new();
+    for (part, command) in [("queue", "ZRANGE"), ("held", "ZRANGE"), ("tickets", "HKEYS")] {
+        let mut cmd = redis::cmd(command);
+        cmd.arg(format!("fq:{{{name}}}:{part}"));
+        if command == "ZRANGE" {
+            cmd.arg(0).arg(-1);
+        }
+        let members: Vec<String> = cmd.query(&mut conn).expect("list a key");
+        found.extend(members.into_iter().filter(|member| member != ".").map(|member| format!("{part} {member}")));
+    }
+    found
+}
+
+/// The instances that the limiter's keys know, by any field or member.
+pub fn instances_in(server: &Server, name: &str) -> Vec<String> {
+    let mut conn = server.conn();
+    let hash = format!("fq:{{{name}}}");
+    let fields: Vec<String> = redis::cmd("HKEYS").arg(&hash).query(&mut conn).expect("list the hash");
+    let set = format!("{hash}:instances");
+    let members: Vec<String> = redis::cmd("ZRANGE").arg(set).arg(0).arg(-1).query(&mut conn).expect("list instances");
+    let fields = fields.into_iter().filter(|field| field.starts_with("i:") || field.starts_with("d:"));
+    fields.chain(members.into_iter().filter(|member| member != ".")).collect()
+}
+
+pub fn open(builder: LimiterBuilder) -> Limiter {
+    builder.open().expect("open a limiter")
+}
+
+/// The limiter [`NAME`] of this client.
+pub fn limiter(client: &Client, limit: u64) -> Limiter {
+    open(client.limiter(NAME).limit(limit))
+}
+
+/// A request that waits until the test says otherwise.
+pub fn patient() -> Request {
+    Request::new().wait_forever()
+}
+
+/// A permit that has to be there at once.
+#[track_caller]
+pub fn take(limiter: &Limiter) -> Permit {
+    take_cost(limiter, 1)
+}
+
+#[track_caller]
+pub fn take_cost(limiter: &Limiter, cost: u64) -> Permit {
+    let permit = limiter.try_acquire(&Request::new().cost(cost)).expect("ask for a permit");
+    permit.expect("a free slot")
+}
+
+/// Starts a request that waits for ever, and sees it in line, behind `before` others.
+#[track_caller]
+pub fn queue_up(limiter: &Limiter, to: &Completions, token: u64, request: &Request, before: u64) -> fairq::Ticket {
+    let ticket = limiter.acquire_start(request, to, token).expect("start a request");
+    wait_for_line(limiter, before + 1);
+    ticket
+}
+
+#[track_caller]
+pub fn wait_for_line(limiter: &Limiter, waiting: u64) {
+    eventually(&format!("{waiting} wait"), SOON, || limiter.status().is_ok_and(|s| s.waiting == waiting));
+}
+
+#[track_caller]
+pub fn wait_for_use(limiter: &Limiter, used: u64) {
+    eventually(&format!("{used} are used"), SOON, || limiter.status().is_ok_and(|s| s.used == used));
+}
+
+/// The next completion.
+#[track_caller]
+pub fn next(completions: &Completions) -> Completion {
+    eventually_some("a completion", SOON, || completions.poll(1, Duration::from_millis(20)).pop())
+}
+
+/// The next `count` completions, which all have to be there in the end.
+#[track_caller]
+pub fn next_all(completions: &Completions, count: usize) -> Vec<Completion> {
+    (0..count).map(|_| next(completions)).collect()
+}
+
+/// The next completion, which has to be a grant of this token.
+#[track_caller]
+pub fn granted(completions: &Completions, token: u64) -> Permit {
+    let completion = next(completions);
+    assert_eq!(completion.token, token, "{completion:?}");
+    completion.result.expect("a permit")
+}
+
+/// Asserts that nothing has come in. Absence cannot be waited for: call it after something that would have caused it.
+#[track_caller]
+pub fn assert_none(completions: &Completions) {
+    let early = completions.poll(1, Duration::ZERO);
+    assert!(early.is_empty(), "too early: {early:?}");
+}
+
+#[track_caller]
+pub fn configure(limiter: &Limiter, change: Change) -> fairq::Status {
+    limiter.configure(&change).expect("configure")
+}
+
+/// Numbers that look random and are the same in each run.
+pub struct Rng(u64);
+
+impl Rng {
+    pub fn new(seed: u64) -> Rng {
+        Rng(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % bound
+    }
+
+    pub fn one_in(&mut self, bound: u64) -> bool {
+        self.below(bound) == 0
+    }
+
+    /// Passes a random short time, by working.
+    pub fn dawdle(&mut self, most: u64) {
+        for _ in 0..self.below(most) {
+            std::hint::spin_loop();
+        }
+    }
+}
