@@ -3,39 +3,44 @@
 -- Answer: granted fence order | queued order position estimate_ms | busy (would have to wait, and may not)
 --       | impossible limit | full waiting max_queue retry_after_ms
 
-local stopped = enter(false, true, true)
-if stopped then return stopped end
+local frees, strict, joins = false, true, true
+--@include enter
+
 local ticket, cost, may_wait, old_order, label = ARGV[7], tonumber(ARGV[8]), ARGV[9] == '1', tonumber(ARGV[10]), ARGV[11]
+local fits = limit == 0 or cost <= limit
+local entered, known, room = false, false, false
 
-if call('HEXISTS', TICKETS, ticket) == 1 then
-  dispatch()
-  return ticket_answer(ticket, finish())
-end
-if impossible(cost) then
-  dispatch()
-  return answer('impossible', finish(), s.limit)
+for turn = 1, 2 do
+  local at_once = waiting == 0 and paused == 0 and now >= grace and cost <= limit - used
+  room = at_once or waiting < max_queue
+  if fits and room then
+    local place = old_order == 0 and max(order + 1, now) or old_order
+    local value = string.format(label == '' and '%s %.0f' or '%s %.0f %s', ARGV[8], place, label)
+    entered = call('HSETNX', TICKETS, ticket, value) == 1
+    known = not entered
+    if entered then
+      call('ZADD', QUEUE, place, ticket)
+      order, waiting = max(order, place), waiting + 1
+    end
+  else
+    known = call('HEXISTS', TICKETS, ticket) == 1
+  end
+  if turn == 1 or room then
+    --@include dispatch
+  end
+  if not fits or room or known then break end
+  -- No room: the dead may have been taking it, and dispatch has dropped some of them.
 end
 
-local function has_room()
-  local at_once = waiting == 0 and s.paused == 0 and s.now >= s.grace and cost <= s.limit - s.used
-  return at_once or waiting < s.max_queue
-end
-if not has_room() then
-  dispatch() -- the dead may be taking the room
-  if not has_room() then return answer('full', finish(), waiting, s.max_queue, estimate(1)) end
-end
-
-local order = old_order
-if order == 0 then
-  order = max(s.order + 1, s.now)
-  put('order', order)
-end
-call('HSET', TICKETS, ticket, int(cost) .. ' ' .. int(order) .. (label ~= '' and ' ' .. label or ''))
-call('ZADD', QUEUE, order, ticket)
-waiting = waiting + 1
-dispatch()
-if not may_wait and call('ZREM', QUEUE, ticket) == 1 then
+if entered and not may_wait and call('ZREM', QUEUE, ticket) == 1 then
   call('HDEL', TICKETS, ticket)
-  return answer('busy', finish())
+  --@include finish
+  return { 'busy', epoch, mine, version }
 end
-return ticket_answer(ticket, finish())
+--@include finish
+if not known and not fits then return { 'impossible', epoch, mine, version, limit } end
+if not known and not entered then
+  local retry_after = hold > 0 and limit > 0 and floor(hold / limit / 1000) or -1
+  return { 'full', epoch, mine, version, waiting, max_queue, retry_after }
+end
+--@include ticket

@@ -2,21 +2,28 @@
 -- ARGV  7.. tickets
 -- Answer: ok, then for each "queued" | "held" | "none": what it was
 
-local stopped = enter(true, false, BARE)
-if stopped then return stopped end
-local verdicts = {}
+local frees, strict, joins = true, false, ARGV[5] == '1'
+--@include enter
+
+local were = {}
 for i = 7, #ARGV do
   local ticket = ARGV[i]
   local value = call('HGET', TICKETS, ticket)
   if not value then
-    verdicts[#verdicts + 1] = 'none'
-  elseif call('ZSCORE', HELD, ticket) then
-    free(ticket, (unpack_ticket(value)))
-    verdicts[#verdicts + 1] = 'held'
+    were[#were + 1] = 'none'
   else
-    forget(ticket, QUEUE)
-    verdicts[#verdicts + 1] = 'queued'
+    call('HDEL', TICKETS, ticket)
+    if call('ZREM', QUEUE, ticket) == 1 then
+      waiting = waiting - 1
+      were[#were + 1] = 'queued'
+    else
+      call('ZREM', HELD, ticket)
+      used, holding = max(0, used - tonumber(string.match(value, '^%d+'))), holding - 1
+      were[#were + 1] = 'held'
+    end
   end
 end
-dispatch()
-return answer('ok', finish(), unpack(verdicts))
+
+--@include dispatch
+--@include finish
+return { 'ok', epoch, mine, version, unpack(were) }

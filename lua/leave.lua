@@ -1,11 +1,15 @@
 -- leave: an instance that closes is forgotten at once, with whatever it still has here.
--- Answer: ok
+-- Answer: ok, 1 when there is more to forget
 
-local stopped = enter(true, false, false)
-if stopped then return stopped end
+local frees, strict, joins = true, false, false
+--@include enter
+
 if call('ZREM', INSTANCES, ME) == 1 then
-  start_sweep()
+  if sweeping == 0 then sweeping, swept = 1, 0 else again = 1 end
 end
 call('HDEL', HASH, 'i:' .. ME, 'd:' .. ME)
-dispatch()
-return answer('ok', finish(), more and 1 or 0)
+my_expiry = 0
+
+--@include dispatch
+--@include finish
+return { 'ok', epoch, mine, version, more }

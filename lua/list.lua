@@ -3,21 +3,21 @@
 -- Answer: ok, then six for each: ticket, description of its instance, label, cost, order, fence (0: waiting), and the
 --       server's time in microseconds last
 
-load_state()
-if not exists then return answer('none') end
+--@include load
+if not exists then return { 'none', epoch, '', version } end
 local held = ARGV[7] == 'held'
 local from = tonumber(ARGV[8])
 local page = call('ZRANGE', held and HELD or QUEUE, from, from + tonumber(ARGV[9]) - 1, 'WITHSCORES')
-local rows = answer('ok')
+local rows = { 'ok', epoch, '', version }
 for i = 1, #page, 2 do
-  if page[i] ~= SENTINEL then
-    local cost, order, label = unpack_ticket(call('HGET', TICKETS, page[i]))
-    local description = call('HGET', HASH, 'd:' .. owner_of(page[i])) or ''
-    local row = { page[i], description, label, cost, int(order), held and int(tonumber(page[i + 1])) or '0' }
-    for _, cell in ipairs(row) do
+  local ticket = page[i]
+  if ticket ~= '.' then
+    local cost, place, label = string.match(call('HGET', TICKETS, ticket) or '1 0', '^(%d+) (%d+) ?(.*)$')
+    local description = call('HGET', HASH, 'd:' .. string.match(ticket, '^(.-):')) or ''
+    for _, cell in ipairs({ ticket, description, label, cost, place, held and tonumber(page[i + 1]) or 0 }) do
       rows[#rows + 1] = cell
     end
   end
 end
-rows[#rows + 1] = int(s.now)
+rows[#rows + 1] = now
 return rows

@@ -2,12 +2,12 @@
 -- ARGV  7.. tickets
 -- Answer: ok, then two for each: position (1: next; 0: not waiting), estimate in milliseconds (-1: unknown)
 
-load_state()
-if not exists then return answer('none') end
-local rows = answer('ok')
+--@include load
+if not exists then return { 'none', epoch, '', version } end
+local rows = { 'ok', epoch, '', version }
 for i = 7, #ARGV do
   local rank = call('ZRANK', QUEUE, ARGV[i])
   rows[#rows + 1] = rank and rank + 1 or 0
-  rows[#rows + 1] = rank and estimate(rank + 1) or -1
+  rows[#rows + 1] = rank and hold > 0 and limit > 0 and floor((rank + 1) * hold / limit / 1000) or -1
 end
 return rows

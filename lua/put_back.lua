@@ -2,15 +2,17 @@
 -- ARGV  7 ticket
 -- Answer: as acquire's, or gone
 
-local stopped = enter(true, true, false)
-if stopped then return stopped end
+local frees, strict, joins = true, true, false
+--@include enter
+
 local ticket = ARGV[7]
-if call('ZSCORE', HELD, ticket) then
-  local cost, order = unpack_ticket(call('HGET', TICKETS, ticket))
-  call('ZREM', HELD, ticket)
-  put('used', max(0, s.used - cost))
-  call('ZADD', QUEUE, order, ticket)
+if call('ZREM', HELD, ticket) == 1 then
+  local cost, place = string.match(call('HGET', TICKETS, ticket), '^(%d+) (%d+)')
+  used, holding = max(0, used - tonumber(cost)), holding - 1
+  call('ZADD', QUEUE, place, ticket)
   waiting = waiting + 1
 end
-dispatch()
-return ticket_answer(ticket, finish())
+
+--@include dispatch
+--@include finish
+--@include ticket

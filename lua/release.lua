@@ -1,22 +1,27 @@
 -- release: give permits back. A permit that was taken back already frees nothing.
 -- ARGV  7.. pairs: ticket, fence
--- Answer: ok, then for each pair "ok" | "stale"
+-- Answer: ok, then for each pair 1 (freed) | 0 (stale)
 
-local stopped = enter(true, false, false)
-if stopped then return stopped end
-local verdicts = {}
+local frees, strict, joins = true, false, false
+--@include enter
+
+local freed = {}
 for i = 7, #ARGV, 2 do
   local ticket = ARGV[i]
-  local fence = tonumber(call('ZSCORE', HELD, ticket) or nil)
-  if fence and fence == tonumber(ARGV[i + 1]) then
-    local cost = unpack_ticket(call('HGET', TICKETS, ticket))
-    local slot_time = max(0, s.now - fence) * cost
-    put('hold', s.hold == 0 and slot_time or s.hold + floor((slot_time - s.hold) / 8))
-    free(ticket, cost)
-    verdicts[#verdicts + 1] = 'ok'
+  local its_fence = tonumber(call('ZSCORE', HELD, ticket) or 0)
+  if its_fence ~= 0 and its_fence == tonumber(ARGV[i + 1]) then
+    local cost = tonumber(string.match(call('HGET', TICKETS, ticket) or '1', '^%d+'))
+    local slot_time = max(0, now - its_fence) * cost
+    hold = hold == 0 and slot_time or hold + floor((slot_time - hold) / 8) -- an average that forgets
+    call('ZREM', HELD, ticket)
+    call('HDEL', TICKETS, ticket)
+    used, holding = max(0, used - cost), holding - 1
+    freed[#freed + 1] = 1
   else
-    verdicts[#verdicts + 1] = 'stale'
+    freed[#freed + 1] = 0
   end
 end
-dispatch()
-return answer('ok', finish(), unpack(verdicts))
+
+--@include dispatch
+--@include finish
+return { 'ok', epoch, mine, version, unpack(freed) }

@@ -3,49 +3,49 @@
 --       Redis was away, "q" waiting, "c" held: only look whether it still is
 -- Answer: ok, then for each ticket "h,fence,order" | "q" | "lost"
 
-local stopped = enter(true, false, true)
-if stopped then return stopped end
-adopt(config_of_caller())
-renew(true)
+local frees, strict, joins = true, false, true
+--@include enter
 
-local function hold(ticket, value, fence, cost)
-  call('HSET', TICKETS, ticket, value)
-  call('ZADD', HELD, fence, ticket)
-  put('used', s.used + cost)
-  put('fence', max(s.fence, fence))
+do
+  --@include config
+  adopt(false)
 end
-
-local function bring_back(kind, ticket, order, fence, cost, label)
-  local value = int(cost) .. ' ' .. int(order) .. (label ~= '' and ' ' .. label or '')
-  put('order', max(s.order, order))
-  if kind == 'q' then
-    call('HSET', TICKETS, ticket, value)
-    call('ZADD', QUEUE, order, ticket)
-    waiting = waiting + 1
-  elseif kind == 'l' then
-    hold(ticket, value, max(s.fence + 1, s.now), cost)
-  elseif kind == 'h' and (s.now < s.grace or s.used + cost <= s.limit) then
-    hold(ticket, value, fence, cost)
-  end
-end
+my_expiry = now + lease
+call('ZADD', INSTANCES, my_expiry, ME)
 
 local states = {}
 for i = 7, #ARGV, 6 do
-  local kind, ticket = ARGV[i], ARGV[i + 1]
-  if kind == 'l' and call('ZSCORE', QUEUE, ticket) then
-    forget(ticket, QUEUE)
+  local kind, ticket, label = ARGV[i], ARGV[i + 1], ARGV[i + 5]
+  local place, its_fence, cost = tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4])
+  if kind == 'l' and call('ZREM', QUEUE, ticket) == 1 then
+    call('HDEL', TICKETS, ticket)
+    waiting = waiting - 1
   end
-  if call('HEXISTS', TICKETS, ticket) == 0 then
-    bring_back(kind, ticket, tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]), ARGV[i + 5])
+  local value = call('HGET', TICKETS, ticket)
+  if not value then
+    order = max(order, place)
+    if kind == 'l' then its_fence = max(fence + 1, now) end
+    local held = kind == 'l' or kind == 'h' and (now < grace or used + cost <= limit)
+    if held or kind == 'q' then
+      value = string.format(label == '' and '%.0f %.0f' or '%.0f %.0f %s', cost, place, label)
+      call('HSET', TICKETS, ticket, value)
+    end
+    if held then
+      call('ZADD', HELD, its_fence, ticket)
+      used, holding, fence = used + cost, holding + 1, max(fence, its_fence)
+    elseif kind == 'q' then
+      call('ZADD', QUEUE, place, ticket)
+      waiting = waiting + 1
+    end
   end
-  local state = find_ticket(ticket)
-  if not state then
-    states[#states + 1] = 'lost'
-  elseif state[1] == 'granted' then
-    states[#states + 1] = 'h,' .. state[2] .. ',' .. state[3]
+  local stored_fence = value and call('ZSCORE', HELD, ticket)
+  if stored_fence then
+    states[#states + 1] = string.format('h,%.0f,%s', stored_fence, string.match(value, '^%d+ (%d+)'))
   else
-    states[#states + 1] = 'q'
+    states[#states + 1] = value and 'q' or 'lost'
   end
 end
-dispatch()
-return answer('ok', finish(), unpack(states))
+
+--@include dispatch
+--@include finish
+return { 'ok', epoch, mine, version, unpack(states) }

@@ -1,20 +1,28 @@
--- revoke: an operator takes a permit or a place in line away.
+-- revoke: an operator takes a permit or a place in line away. Its owner is told.
 -- ARGV  7 ticket
 -- Answer: held | queued | unknown: what it was
 
-local stopped = enter(true, false, false)
-if stopped then return stopped end
+local frees, strict, joins = true, false, false
+--@include enter
+
 local ticket, was = ARGV[7], 'unknown'
-local value = call('HGET', TICKETS, ticket)
-if value and call('ZSCORE', HELD, ticket) then
-  free(ticket, (unpack_ticket(value)))
-  put('revokes', s.revokes + 1)
-  tell(ticket, 'r')
-  was = 'held'
-elseif value and ticket ~= SENTINEL then
-  forget(ticket, QUEUE)
-  tell(ticket, 'v')
-  was = 'queued'
+local value = ticket ~= '.' and call('HGET', TICKETS, ticket)
+if value then
+  local owner, number = string.match(ticket, '^(.-):(%d+)$')
+  call('HDEL', TICKETS, ticket)
+  if call('ZREM', QUEUE, ticket) == 1 then
+    waiting = waiting - 1
+    messages = { [owner] = 'v,' .. number }
+    was = 'queued'
+  else
+    call('ZREM', HELD, ticket)
+    used, holding = max(0, used - tonumber(string.match(value, '^%d+'))), holding - 1
+    revokes = revokes + 1
+    messages = { [owner] = 'r,' .. number }
+    was = 'held'
+  end
 end
-dispatch()
-return answer(was, finish())
+
+--@include dispatch
+--@include finish
+return { was, epoch, mine, version }

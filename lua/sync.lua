@@ -2,29 +2,37 @@
 -- grants follow the order, so when the first of its waiting tickets is still queued, so are all the others.
 -- ARGV  7 version of the configuration it knows  8 "1" to publish a probe to its own channel  9.. its first waiting
 --       tickets in order
--- Answer: ok, configuration ("" when known), revokes, milliseconds to the next expiry (-1: none), "1" when there is
+-- Answer: ok, configuration ("" when known), revokes, milliseconds to the next expiry (-1: none), 1 when there is
 --       more to do, then for each ticket up to the first queued one "q" | "h,fence,order" | "n" (not there)
 
-local stopped = enter(true, true, true)
-if stopped then return stopped end
-renew(true)
-dispatch()
-local states = {}
+local frees, strict, joins = true, true, true
+--@include enter
+
+my_expiry = now + lease
+call('ZADD', INSTANCES, my_expiry, ME)
+--@include dispatch
+--@include finish
+
+local earliest = tonumber(call('ZRANGE', INSTANCES, 0, 0, 'WITHSCORES')[2])
+local next_event = now < grace and grace or max(earliest, calm)
+local in_ms = next_event == math.huge and -1 or max(0, floor((next_event - now) / 1000) + 1)
+local config = ''
+if tonumber(ARGV[7]) ~= version then
+  --@include config
+  config = describe()
+end
+local reply = { 'ok', epoch, mine, version, config, revokes, in_ms, more }
 for i = 9, #ARGV do
-  local state = find_ticket(ARGV[i])
-  if not state then
-    states[#states + 1] = 'n'
-  elseif state[1] == 'granted' then
-    states[#states + 1] = 'h,' .. state[2] .. ',' .. state[3]
-  else
-    states[#states + 1] = 'q'
+  local value = call('HGET', TICKETS, ARGV[i])
+  local its_fence = value and call('ZSCORE', HELD, ARGV[i])
+  if its_fence then
+    reply[#reply + 1] = string.format('h,%.0f,%s', its_fence, string.match(value, '^%d+ (%d+)'))
+  elseif value then
+    reply[#reply + 1] = 'q'
     break
+  else
+    reply[#reply + 1] = 'n'
   end
 end
-read_earliest()
-local next_event = s.now < s.grace and s.grace or max(earliest, s.calm)
-local in_ms = next_event == math.huge and -1 or max(0, floor((next_event - s.now) / 1000) + 1)
-local notices = finish()
-local config = tonumber(ARGV[7]) ~= s.version and describe_config() or ''
-if ARGV[8] == '1' then redis.pcall('PUBLISH', 'fq:' .. ME, int(s.epoch) .. ' p') end
-return answer('ok', notices, config, s.revokes, in_ms, more and 1 or 0, unpack(states))
+if ARGV[8] == '1' then redis.pcall('PUBLISH', 'fq:' .. ME, '0 p') end
+return reply

@@ -1,11 +1,14 @@
--- Configuration: what the newest open declared, and above it what an operator has set (configure).
+-- config: what the newest open declared, and above it what an operator has set (configure). Included where settings
+-- change or are told.
 --
--- A caller brings "declared|declared_at|override|override_at|D|description": `declared` is six words
--- (limit max_queue max_wait lease max_hold idle; milliseconds), or empty when it declares nothing; `override` is
--- seven words (the same and `paused`), "-" for what is not set; the stamps tell which is newer after a loss of
--- state; D is "1" on the first calls after an open.
+-- Stored, in the field "config", and brought by a caller, behind a "1" on the first calls after an open:
+-- "declared|declared_at|override|override_at"; the caller adds "|description". `declared` is six words (limit
+-- max_queue max_wait lease max_hold idle; milliseconds), or empty when it declares nothing; `override` is seven words
+-- (the same and paused), "-" for what is not set. The stamps tell which is newer after a loss of state.
 
-local SETTINGS = { 'limit', 'max_queue', 'max_wait', 'lease', 'max_hold', 'idle', 'paused' }
+local CONFIG = '^([^|]*)|(%d*)|([^|]*)|(%d*)'
+local declared, declared_at, override, override_at = string.match(call('HGET', HASH, 'config') or '|||', CONFIG)
+declared_at, override_at = tonumber(declared_at) or 0, tonumber(override_at) or 0
 
 local function words(text)
   local list = {}
@@ -15,66 +18,44 @@ local function words(text)
   return list
 end
 
-local function config_of_caller()
-  local declared, declared_at, override, override_at, declares, description =
-    string.match(ARGV[6], '^([^|]*)|(%d*)|([^|]*)|(%d*)|([01])|(.*)$')
-  return {
-    declared = declared or '',
-    declared_at = tonumber(declared_at) or 0,
-    override = override or '',
-    override_at = tonumber(override_at) or 0,
-    declares = declares == '1',
-    description = description or '',
-  }
+-- The seven settings in force.
+local function settings()
+  local low, high, list = words(declared), words(override), {}
+  for i = 1, 7 do
+    list[i] = tonumber(high[i]) or tonumber(low[i]) or 0
+  end
+  return list
 end
 
--- Computes the settings in force; a lowered limit has the queue looked through for what no longer fits.
-local function put_settings()
-  local low, high = words(s.declared), words(s.override)
-  local old_limit = s.limit
-  for i, name in ipairs(SETTINGS) do
-    put(name, tonumber(high[i]) or tonumber(low[i]) or 0)
+-- Stores the configuration and what follows from it. A lowered limit has the queue looked through for what can never
+-- fit now.
+local function put_config()
+  local list, old_limit = settings(), limit
+  limit, max_queue, lease, idle, paused = list[1], list[2], list[4] * 1000, list[6] * 1000, list[7]
+  version = max(version + 1, now)
+  if limit < old_limit then
+    if sweeping == 0 then sweeping, swept = 2, 0 else again = 1 end
   end
-  put('version', max(s.version + 1, s.now))
-  if s.limit < old_limit then
-    put(s.sweep == '' and 'sweep' or 'again', s.sweep == '' and 'q0' or 1)
-  end
+  call('HSET', HASH, 'config', string.format('%s|%.0f|%s|%.0f', declared, declared_at, override, override_at))
 end
 
--- Where the settings come from: read when needed, and current also when this verb has changed it.
-local function load_origin()
-  if s.declared then return end
-  local raw = call('HMGET', HASH, 'declared', 'declared_at', 'override', 'override_at')
-  s.declared, s.override = raw[1] or '', raw[3] or ''
-  s.declared_at, s.override_at = tonumber(raw[2] or 0), tonumber(raw[4] or 0)
+-- Takes over the caller's configuration where it is newer; `anew`: the limiter's record has to be written in any case.
+local function adopt(anew)
+  local theirs, theirs_at, their_override, their_override_at = string.match(string.sub(ARGV[6], 2), CONFIG)
+  local stamp = tonumber(theirs_at) or 0
+  if string.sub(ARGV[6], 1, 1) == '1' then stamp = max(now, declared_at + 1) end
+  local changed = anew
+  if theirs ~= '' and theirs ~= declared and (stamp > declared_at or declared == '') then
+    declared, declared_at, changed = theirs, stamp, true
+  end
+  if (tonumber(their_override_at) or 0) > override_at then
+    override, override_at, changed = their_override, tonumber(their_override_at), true
+  end
+  if changed then put_config() end
 end
 
--- Takes over the caller's configuration where it is newer than the stored one.
-local function adopt(config)
-  load_origin()
-  local stamp = config.declares and max(s.now, s.declared_at + 1) or config.declared_at
-  local changed = s.version == 0
-  local differs = config.declared ~= '' and config.declared ~= s.declared
-  if differs and (stamp > s.declared_at or s.declared == '') then
-    put('declared', config.declared)
-    put('declared_at', stamp)
-    changed = true
-  end
-  if config.override_at > s.override_at then
-    put('override', config.override)
-    put('override_at', config.override_at)
-    changed = true
-  end
-  if changed then put_settings() end
-end
-
--- The settings in force and where they come from, for a caller that knows an older version of them.
-local function describe_config()
-  load_origin()
-  local values = call('HMGET', HASH, unpack(SETTINGS))
-  for i = 1, #SETTINGS do
-    values[i] = values[i] or '0'
-  end
-  local origin = { s.declared, int(s.declared_at), s.override, int(s.override_at) }
-  return table.concat(values, ' ') .. '|' .. table.concat(origin, '|')
+-- For a caller that knows an older version.
+local function describe()
+  return table.concat(settings(), ' ')
+    .. '|' .. string.format('%s|%.0f|%s|%.0f', declared, declared_at, override, override_at)
 end

@@ -52,9 +52,11 @@ impl Engine {
                 false => self.start_restore(table, limiter, now, fx),
             }
         }
-        if let Some(sent_at) = alive_from.filter(|_| answer.verdict != Verdict::Resync) {
-            let state = &mut table.limiters[limiter];
-            state.confirm_until(sent_at + state.lease() / 4 * 3); // what every verb leaves its caller, at least
+        let state = &table.limiters[limiter];
+        let of_now = answer.verdict != Verdict::Resync && answer.epoch == state.epoch && !state.restoring();
+        if let Some(sent_at) = alive_from.filter(|_| of_now) {
+            // What every verb leaves its caller, at least.
+            self.confirm_until(table, limiter, sent_at + state.lease() / 4 * 3, now, fx);
         }
         for notice in &answer.notices {
             self.take_notice(table, limiter, answer.epoch, *notice, now, fx);

@@ -268,6 +268,9 @@ impl Engine {
         waiter.set_order(order);
         table.disarm(waiter.deadline(), Timer::Deadline(no));
         table.enter_phase(no, Phase::Held);
+        if fence != 0 {
+            self.watch_lease(table, limiter, fx);
+        }
         let max_hold = table.limiters[limiter].settings.max_hold;
         if max_hold > 0 {
             let at = now.saturating_add(max_hold * 1_000_000);

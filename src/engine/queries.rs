@@ -4,7 +4,7 @@ use super::table::{LimiterCore, LimiterState};
 use super::*;
 use crate::limiter::LimiterOptions;
 use crate::settings::Declaration;
-use crate::store::{Answer, StoreError, Verdict};
+use crate::store::{Answer, Listener, StoreError, Verdict};
 
 impl Engine {
     /// Opens a limiter, or finds it. A declaration that differs from the one before is sent with the next call.
@@ -57,16 +57,23 @@ impl Engine {
             }
             table.call(limiter, verb, self.clock.now())
         };
-        let name = call.limiter.to_string();
+        let name = call.limiter.clone();
         let (sender, answer) = crossbeam_channel::bounded(1);
-        let reply = move |result| drop(sender.send(result));
+        let (me, about) = (self.me.clone(), name.clone());
+        let reply = move |result: Result<Answer, StoreError>| {
+            // An operator's order may concern tickets of its own instance.
+            if let (Some(me), Ok(answer)) = (me.upgrade(), &result) {
+                me.notices(&about, answer.epoch, answer.notices.clone());
+            }
+            drop(sender.send(result));
+        };
         self.store().submit(call, Box::new(reply));
         let answer = answer
             .recv_timeout(self.patience)
             .map_err(|_| super::answers::unavailable("the store did not answer in time".into()))?
             .map_err(to_error)?;
         match answer.verdict {
-            Verdict::NoSuchLimiter => Err(Error::NoSuchLimiter { name }),
+            Verdict::NoSuchLimiter => Err(Error::NoSuchLimiter { name: name.to_string() }),
             _ => Ok(answer),
         }
     }

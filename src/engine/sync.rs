@@ -162,8 +162,19 @@ impl Engine {
         now: Nanos,
         fx: &mut Effects,
     ) {
+        let until = sent_at + table.limiters[limiter].lease();
+        self.confirm_until(table, limiter, until, now, fx);
+    }
+
+    pub(super) fn confirm_until(
+        &self,
+        table: &mut Table,
+        limiter: LimiterIndex,
+        until: Nanos,
+        now: Nanos,
+        fx: &mut Effects,
+    ) {
         let state = &mut table.limiters[limiter];
-        let until = sent_at + state.lease();
         state.confirm_until(until);
         if now >= until {
             return;
@@ -174,16 +185,31 @@ impl Engine {
                 fx.events.push((slot.waiter.clone(), PermitEvent::Confirmed));
             }
         }
-        if !table.limiters[limiter].held.is_empty() {
-            table.arm(until, Timer::Unconfirmed(limiter), fx);
+        self.watch_lease(table, limiter, fx);
+    }
+
+    /// Sees to it that the owners of what is held are told when a lease passes without an answer.
+    pub(super) fn watch_lease(&self, table: &mut Table, limiter: LimiterIndex, fx: &mut Effects) {
+        let state = &mut table.limiters[limiter];
+        let end = state.core.valid_until.load(Ordering::Acquire);
+        if state.held.is_empty() || state.watch_at.is_some_and(|at| at <= end) {
+            return;
         }
+        if let Some(later) = state.watch_at.replace(end) {
+            table.disarm(later, Timer::Unconfirmed(limiter));
+        }
+        table.arm(end, Timer::Unconfirmed(limiter), fx);
     }
 
     /// A lease has passed since the store last counted us alive, or it has done so meanwhile.
     pub(super) fn check_confirmed(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
         let state = &mut table.limiters[limiter];
-        if state.unconfirmed || state.held.is_empty() || state.is_confirmed(now) {
+        state.watch_at = None;
+        if state.unconfirmed || state.held.is_empty() {
             return;
+        }
+        if state.is_confirmed(now) {
+            return self.watch_lease(table, limiter, fx);
         }
         state.unconfirmed = true;
         tracing::warn!(limiter = %state.core.name, held = state.held.len(), "the store is silent; permits may be lost");

@@ -56,6 +56,8 @@ pub(crate) struct LimiterState {
     pub retry_at: Option<Nanos>,
     pub retries: u32,
     pub unconfirmed: bool,
+    /// When it is looked whether the lease has passed.
+    pub watch_at: Option<Nanos>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -362,6 +364,7 @@ impl LimiterState {
             retry_at: None,
             retries: 0,
             unconfirmed: false,
+            watch_at: None,
         }
     }
 

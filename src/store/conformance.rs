@@ -227,6 +227,7 @@ fn timeless(mut answer: Answer) -> (Verdict, Vec<Notice>) {
         other => *other,
     };
     answer.notices = answer.notices.iter().map(hide).collect();
+    answer.notices.sort_by_key(|notice| format!("{notice:?}")); // the order says nothing
     match &mut answer.verdict {
         Verdict::Granted { fence, order } => (*fence, *order) = (0, 0),
         Verdict::Queued { order, estimate, .. } => (*order, *estimate) = (0, None),
@@ -274,9 +275,24 @@ pub(crate) struct State {
     pub used: u64,
     pub granted: u64,
     pub revokes: u64,
-    pub values: Vec<u64>,
+    pub limit: u64,
+    pub paused: bool,
+    pub declared: String,
     pub in_grace: bool,
     pub sweeping: bool,
+}
+
+/// Where the packed state has what (`lua/lib/finish.lua`).
+mod field {
+    pub const NOW: usize = 1;
+    pub const USED: usize = 5;
+    pub const LIMIT: usize = 6;
+    pub const PAUSED: usize = 10;
+    pub const GRACE: usize = 12;
+    pub const DUE: usize = 14;
+    pub const SWEEPING: usize = 15;
+    pub const REVOKES: usize = 18;
+    pub const GRANTED: usize = 20;
 }
 
 struct Redis {
@@ -300,11 +316,13 @@ impl Redis {
 
     fn state(&mut self) -> Option<State> {
         let [hash, queue, held, tickets, instances] = self.keys();
-        let fields: HashMap<String, String> = self.ask(redis::cmd("HGETALL").arg(&hash));
-        if fields.is_empty() {
-            return None;
-        }
+        let fields: HashMap<String, Vec<u8>> = self.ask(redis::cmd("HGETALL").arg(&hash));
+        let packed = fields.get("state")?;
+        let numbers: Vec<f64> =
+            packed.chunks(8).map(|bytes| f64::from_le_bytes(bytes.try_into().expect("whole numbers"))).collect();
+        let at = |index: usize| numbers[index] as u64;
         let records: HashMap<String, String> = self.ask(redis::cmd("HGETALL").arg(&tickets));
+        let config: String = self.ask(redis::cmd("HGET").arg(&hash).arg("config"));
         let mut range = |key: &String| -> Vec<(String, f64)> {
             let all: Vec<(String, f64)> = self.ask(redis::cmd("ZRANGE").arg(key).arg(0).arg(-1).arg("WITHSCORES"));
             all.into_iter().filter(|(member, _)| member != ".").collect()
@@ -314,21 +332,36 @@ impl Redis {
             let cost = words.next().unwrap().parse().unwrap();
             (ticket, cost, words.nth(1).unwrap_or("").to_owned())
         };
-        let number = |field: &str| fields.get(field).map_or(0, |text| text.parse::<f64>().unwrap() as u64);
+        let generation = |name: &str| {
+            fields.get(&format!("i:{name}")).map_or(0, |text| String::from_utf8_lossy(text).parse().unwrap())
+        };
         let mut known: Vec<(String, u64)> =
-            range(&instances).into_iter().map(|(name, _)| (name.clone(), number(&format!("i:{name}")))).collect();
+            range(&instances).into_iter().map(|(name, _)| (name.clone(), generation(&name))).collect();
         known.sort();
         Some(State {
             queue: range(&queue).into_iter().map(row).collect(),
             held: range(&held).into_iter().map(row).collect(),
             instances: known,
-            used: number("used"),
-            granted: number("granted"),
-            revokes: number("revokes"),
-            values: crate::settings::OVERRIDABLE.iter().map(|name| number(name)).collect(),
-            in_grace: number("grace") > number("now"),
-            sweeping: fields.get("sweep").is_some_and(|sweep| !sweep.is_empty()),
+            used: at(field::USED),
+            granted: at(field::GRANTED),
+            revokes: at(field::REVOKES),
+            limit: at(field::LIMIT),
+            paused: at(field::PAUSED) == 1,
+            declared: config.split('|').next().unwrap_or_default().to_owned(),
+            in_grace: at(field::GRACE) > at(field::NOW),
+            sweeping: at(field::SWEEPING) > 0,
         })
+    }
+
+    /// Sets one of the packed numbers, by its place.
+    fn poke(&mut self, index: usize, value: &str) {
+        let script = "local s = redis.call('HGET', KEYS[1], 'state')
+            if not s then return end
+            local n = { struct.unpack('<dddddddddddddddddddddd', s) }
+            if ARGV[2] ~= '1' or n[tonumber(ARGV[1]) + 1] > 0 then n[tonumber(ARGV[1]) + 1] = tonumber(ARGV[2]) end
+            redis.call('HSET', KEYS[1], 'state', struct.pack('<dddddddddddddddddddddd', unpack(n, 1, 22)))";
+        let hash = self.keys()[0].clone();
+        let _: Value = self.ask(redis::cmd("EVAL").arg(script).arg(1).arg(hash).arg(index).arg(value));
     }
 
     fn ask<T: redis::FromRedisValue>(&mut self, cmd: &mut redis::Cmd) -> T {
@@ -370,14 +403,11 @@ impl Twins {
                 let key = self.redis.keys()[4].clone();
                 let name = INSTANCES[*instance];
                 let _: Value = self.redis.ask(redis::cmd("ZADD").arg(key).arg("XX").arg(1).arg(name));
+                self.redis.poke(field::DUE, "0");
                 self.model.expire(&name.into());
             }
             Op::EndGrace => {
-                let key = self.redis.keys()[0].clone();
-                let graced: Option<u64> = self.redis.ask(redis::cmd("HGET").arg(&key).arg("grace"));
-                if graced.unwrap_or(0) > 0 {
-                    let _: Value = self.redis.ask(redis::cmd("HSET").arg(&key).arg("grace").arg(1));
-                }
+                self.redis.poke(field::GRACE, "1");
                 self.model.end_grace();
             }
             Op::Lose => {

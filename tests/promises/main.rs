@@ -3,5 +3,17 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod p01_declared;
+mod p01_limit;
+mod p02_close;
+mod p02_deadlines;
 mod p02_races;
+mod p03_conservation;
+mod p04_idempotence;
+mod p05_fence;
+mod p06_fifo;
+mod p07_wakeup;
+mod p08_crash;
 mod stores;
+mod tools;
+mod workers;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use fairq::{Clock, Completions, Error, Limiter, Permit, Request, Ticket, TicketState};
+use fairq::{Client, Completions, Error, Limiter, Permit, Request, TicketState};
 
 use crate::stores::*;
 
@@ -82,11 +82,129 @@ fn race(world: &World, rounds: u64, round: impl Fn(&Limiter, &mut Rng, &Tally) +
 #[test]
 fn a_cancel_at_any_moment_leaves_one_outcome_and_nothing_behind() {
     on_both(|world| {
-        let rounds = if world.is_memory() { 1500 } else { 500 };
+        let rounds = if world.is_memory() { 1000 } else { 250 };
         let (limiter, tally) =
             race(world, rounds, |limiter, rng, tally| blocked_and_cancelled(limiter, &patient(), rng, tally));
         world.assert_no_ticket_left(&limiter);
         assert!(tally.granted.load(Ordering::Relaxed) > 0);
         assert!(tally.cancelled.load(Ordering::Relaxed) > 0);
+    });
+}
+
+/// One request that may time out, be cancelled and be granted, all at about the same time.
+fn started_and_cancelled(world: &World, limiter: &Limiter, token: u64, rng: &mut Rng, tally: &Tally) {
+    let completions = Completions::new();
+    let wait = Duration::from_micros(rng.below(if world.is_memory() { 500 } else { 3000 }));
+    let ticket = limiter.acquire_start(&Request::new().max_wait(wait), &completions, token).expect("start");
+    rng.dawdle(2000);
+    if rng.one_in(2) {
+        ticket.cancel();
+    }
+    world.clock.advance(wait);
+    let completion = next(&completions);
+    assert_eq!(completion.token, token);
+    tally.count(&completion.result, ticket.state());
+    rng.dawdle(2000);
+    drop(completion);
+    assert_none(&completions);
+}
+
+#[test]
+fn grant_timeout_and_cancel_at_once_make_exactly_one_completion() {
+    on_both(|world| {
+        let rounds = if world.is_memory() { 2000 } else { 300 };
+        let tokens = AtomicU64::new(0);
+        let (limiter, tally) = race(world, rounds, |limiter, rng, tally| {
+            let token = tokens.fetch_add(1, Ordering::Relaxed);
+            started_and_cancelled(world, limiter, token, rng, tally);
+        });
+        world.assert_no_ticket_left(&limiter);
+        assert!(tally.granted.load(Ordering::Relaxed) > 0);
+        assert!(tally.timed_out.load(Ordering::Relaxed) > 0);
+    });
+}
+
+/// Starts requests until the client is closed; returns how many, each of which has its completion.
+fn start_until_closed(limiter: &Limiter, completions: &Completions) -> u64 {
+    let mut started = 0;
+    let mut closed = false;
+    while !closed {
+        limiter.acquire_start(&patient(), completions, started).expect("start");
+        started += 1;
+        let completion = next(completions);
+        closed = match &completion.result {
+            Ok(_) => false,
+            Err(Error::Closed) => true,
+            Err(other) => panic!("{other:?}"),
+        };
+    }
+    started
+}
+
+fn close_at_a_random_moment(client: &Client, limiter: &Limiter, rng: &mut Rng) {
+    let busy = [Completions::new(), Completions::new(), Completions::new()];
+    let waiting = Completions::new();
+    limiter.acquire_start(&patient(), &waiting, 0).expect("start");
+    thread::scope(|scope| {
+        for completions in &busy {
+            scope.spawn(move || start_until_closed(limiter, completions));
+        }
+        rng.dawdle(20_000);
+        client.close(Duration::ZERO).expect("close");
+    });
+    let settled = next(&waiting); // granted and lost again, or closed: but settled
+    assert!(settled.result.is_ok_and(|permit| !permit.is_valid()) || settled.token == 0);
+    for completions in busy.iter().chain([&waiting]) {
+        assert_none(completions);
+    }
+}
+
+#[test]
+fn a_close_at_any_moment_settles_every_request_once() {
+    on_both(|world| {
+        let mut rng = Rng::new(7);
+        let observer = world.limiter(2);
+        for _ in 0..if world.is_memory() { 200 } else { 25 } {
+            let client = world.client();
+            close_at_a_random_moment(&client, &limiter(&client, 2), &mut rng);
+        }
+        drop(take(&observer));
+        world.assert_no_ticket_left(&observer);
+    });
+}
+
+/// The slot comes free at the moment at which the first in line gives up; the second must have it in the end.
+fn release_against_timeout(world: &World, limiter: &Limiter, rng: &mut Rng) -> bool {
+    let held = take(limiter);
+    let (first, second) = (Completions::new(), Completions::new());
+    let wait = Duration::from_micros(2000);
+    limiter.acquire_start(&Request::new().max_wait(wait), &first, 1).expect("start");
+    limiter.acquire_start(&patient(), &second, 2).expect("start");
+    let (before, after) = (rng.below(3000), rng.below(3000));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            (0..before).for_each(|_| std::hint::spin_loop());
+            world.clock.advance(wait);
+        });
+        (0..after).for_each(|_| std::hint::spin_loop());
+        if !world.is_memory() {
+            thread::sleep(wait);
+        }
+        held.release().expect("release");
+    });
+    let first_was_granted = next(&first).result.is_ok();
+    let _second = granted(&second, 2);
+    first_was_granted
+}
+
+#[test]
+fn a_timeout_in_the_moment_of_a_release_neither_skips_nor_doubles_the_next() {
+    on_both(|world| {
+        let limiter = world.limiter(1);
+        let mut rng = Rng::new(3);
+        for _ in 0..if world.is_memory() { 400 } else { 60 } {
+            release_against_timeout(world, &limiter, &mut rng);
+            world.assert_no_ticket_left(&limiter);
+        }
     });
 }

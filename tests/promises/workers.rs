@@ -117,9 +117,20 @@ impl Worker {
         self.child.wait().expect("wait for the killed worker");
     }
 
+    /// SIGSTOP; returns when all its threads stand still.
     pub fn stop(&mut self) {
         self.silenced.push(now());
         self.signal(libc::SIGSTOP);
+        eventually("the worker stands still", SOON, || self.stands_still());
+    }
+
+    fn stands_still(&self) -> bool {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("its threads");
+        tasks.map_while(Result::ok).all(|task| {
+            // `pid (name) STATE ...`; a thread that has ended meanwhile does nothing either.
+            let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+            stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('T'))
+        })
     }
 
     pub fn resume(&mut self) {

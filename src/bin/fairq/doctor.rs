@@ -93,19 +93,28 @@ pub fn run(url: Option<&str>, _args: &Args) -> Outcome {
 }
 
 fn examine(client: &Client, url: &str, report: &mut Report) -> Result<(), Failure> {
-    let checked = client.check();
-    if let Err(error @ fairq::Error::Unavailable { .. }) = &checked {
-        report.add(&Finding::bad(format!("cannot reach {}: {error}", client.url()), checks::reach_advice()))?;
-        return Err(Failure::new(UNAVAILABLE, "the server cannot be examined"));
+    match (client.check(), Server::connect(url)) {
+        (Err(error), Err(_)) => not_connected(client, &error, report),
+        (checked, Ok(mut server)) => {
+            report.add(&Finding::ok(format!("connected to {}", client.url())))?;
+            report.add_all(checks::library(checked))?;
+            examine_server(&mut server, url, report)
+        }
+        (checked, Err(failure)) => {
+            report.add_all(checks::library(checked))?;
+            report.add(&Finding::warn(
+                format!("a connection for measuring failed ({failure})"),
+                "the checks of memory, Pub/Sub and latency were left out",
+            ))
+        }
     }
-    report.add(&Finding::ok(format!("connected to {}", client.url())))?;
-    report.add_all(checks::library(checked))?;
-    match Server::connect(url) {
-        Ok(mut server) => examine_server(&mut server, url, report),
-        Err(failure) => report.add(&Finding::warn(
-            format!("a connection for measuring failed ({failure})"),
-            "the checks of memory, Pub/Sub and latency were left out",
-        )),
+}
+
+fn not_connected(client: &Client, error: &fairq::Error, report: &mut Report) -> Result<(), Failure> {
+    report.add(&Finding::bad(format!("cannot use {}: {error}", client.url()), checks::reach_advice()))?;
+    match error {
+        fairq::Error::Unavailable { .. } => Err(Failure::new(UNAVAILABLE, "the server cannot be examined")),
+        _ => Ok(()),
     }
 }
 

@@ -12,14 +12,15 @@ impl Model {
     pub(super) fn dispatch(&mut self) {
         self.reap();
         self.sweep();
-        let mut budget = BATCH as i64;
+        let (mut budget, mut slack) = (BATCH as i64, 0);
         while !self.config.paused() && self.now >= self.grace && self.free() > 0 && !self.queue.is_empty() {
             if budget <= 0 {
                 self.more = true;
                 return;
             }
-            let size = (self.free() + WINDOW).min(BATCH as u64) as usize;
+            let size = (self.free() + slack).min(BATCH as u64) as usize;
             budget -= size as i64;
+            slack = WINDOW; // when some were dead or misfits, look further
             if !self.admit_window(size) {
                 return;
             }

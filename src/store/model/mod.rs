@@ -240,7 +240,9 @@ impl Model {
             used: self.used,
             granted: self.granted,
             revokes: self.revokes,
-            values: self.config.values.to_vec(),
+            limit: self.settings().limit,
+            paused: self.config.paused(),
+            declared: self.config.declared.clone(),
             in_grace: self.grace > self.now,
             sweeping: self.sweep != Sweep::Off,
         })

@@ -54,12 +54,8 @@ impl Model {
                 return Verdict::Full { waiting: self.waiting(), max_queue, retry_after: self.estimate(1) };
             }
         }
-        let order = if old_order != 0 {
-            old_order
-        } else {
-            self.order = (self.order + 1).max(self.now);
-            self.order
-        };
+        let order = if old_order != 0 { old_order } else { (self.order + 1).max(self.now) };
+        self.order = self.order.max(order);
         self.insert_queued(id, cost, order, label);
         self.dispatch();
         if !may_wait && self.standing(id) == Standing::Queued {

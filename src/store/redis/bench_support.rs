@@ -7,6 +7,7 @@ use redis::Value;
 
 use super::connect::{RedisOptions, server_info};
 use super::encode::{By, Sender, command};
+use super::script::Script;
 use super::{decode, fault, keys::keys_of};
 use crate::Error;
 use crate::settings::{Declaration, Settings};
@@ -43,6 +44,8 @@ struct Bench {
     declaration: Arc<Declaration>,
     epoch: u64,
     next_no: u64,
+    /// The scripts that the server knows by now.
+    loaded: Vec<&'static str>,
 }
 
 impl Bench {
@@ -60,6 +63,7 @@ impl Bench {
             declaration: Arc::new(declaration),
             epoch: 0,
             next_no: 1,
+            loaded: Vec::new(),
         })
     }
 
@@ -106,15 +110,17 @@ impl Bench {
         let header = Header { epoch: self.epoch, bare: self.epoch == 0, declaration: self.declaration.clone() };
         let from = Sender { instance: &self.instance, generation: 1, run_id: &self.run_id, probe: false };
         let mut bytes = Vec::new();
-        let by = if self.epoch == 0 { By::Source } else { By::Sha };
         let calls: Vec<Call> = verbs
             .into_iter()
             .map(|verb| Call { limiter: self.limiter.clone(), header: header.clone(), verb })
             .collect();
         for call in &calls {
-            let release = matches!(call.verb, Verb::Release(_));
-            command(call, &from, if release && self.next_no <= 3 * PAIRS_IN_FLIGHT { By::Source } else { by })
-                .write_packed_command(&mut bytes);
+            let name = Script::of(&call.verb).name;
+            let by = if self.loaded.contains(&name) { By::Sha } else { By::Source };
+            if by == By::Source {
+                self.loaded.push(name);
+            }
+            command(call, &from, by).write_packed_command(&mut bytes);
         }
         self.connection.send_packed_command(&bytes).map_err(|e| fault::of_connect(&e))?;
         let mut granted = Vec::new();

@@ -127,7 +127,7 @@ pub(super) fn self_test(connection: &mut Connection, instance: &str) -> Result<(
     let scratch = format!("selftest:{}", jitter::random_name().map_err(StoreError::Fatal)?);
     let mut cmd = redis::cmd("EVAL");
     let keys = keys_of(&scratch);
-    cmd.arg(SELFTEST.source).arg(keys.len()).arg(&keys[..]).arg(instance);
+    cmd.arg(SELFTEST.source.as_str()).arg(keys.len()).arg(&keys[..]).arg(instance);
     let errors: Vec<String> = cmd.query(connection).map_err(|e| fault::of_connect(&e))?;
     if errors.is_empty() {
         return Ok(());

@@ -34,7 +34,7 @@ pub(super) fn answer(verb: &Verb, value: Value) -> Read<Answer> {
 fn verdict(verb: &Verb, word: &str, fields: &mut Fields) -> Read<Verdict> {
     Ok(match (verb, word) {
         (Verb::Acquire { .. } | Verb::PutBack(_), _) => ticket_verdict(word, fields)?,
-        (Verb::Release(_), "ok") => Verdict::Released(fields.rest(|f| Ok(f.text()? == "ok"))?),
+        (Verb::Release(_), "ok") => Verdict::Released(fields.rest(|f| Ok(f.number()? == 1))?),
         (Verb::Cancel(_), "ok") => Verdict::Cancelled(fields.rest(|f| was(&f.text()?))?),
         (Verb::Sync { .. }, "ok") => Verdict::Synced(Synced {
             config: match fields.text()?.as_str() {
@@ -194,7 +194,11 @@ impl Fields {
     }
 
     fn number(&mut self) -> Read<u64> {
-        parse(Some(&self.text()?))
+        match self.0.next() {
+            Some(Value::Int(number)) => u64::try_from(number).map_err(|_| Garbled(format!("{number} is below zero"))),
+            Some(Value::BulkString(bytes)) => parse(std::str::from_utf8(&bytes).ok()),
+            other => Err(Garbled(format!("{other:?} is not a number"))),
+        }
     }
 
     /// Milliseconds; -1 is unknown.

@@ -33,7 +33,7 @@ pub(super) fn command(call: &Call, from: &Sender<'_>, by: By) -> Cmd {
         By::Sha => redis::cmd("EVALSHA"),
         By::Source => redis::cmd("EVAL"),
     };
-    cmd.arg(if by == By::Sha { script.sha.as_str() } else { script.source });
+    cmd.arg(if by == By::Sha { script.sha.as_str() } else { script.source.as_str() });
     let keys = keys_of(&call.limiter);
     cmd.arg(keys.len()).arg(&keys[..]);
     cmd.arg(from.instance.as_bytes()).arg(from.generation).arg(from.run_id);
@@ -44,7 +44,7 @@ pub(super) fn command(call: &Call, from: &Sender<'_>, by: By) -> Cmd {
 
 fn configuration(declaration: &Declaration) -> String {
     let Declaration { declared, declared_at, overrides, override_at, declares, description } = declaration;
-    format!("{declared}|{declared_at}|{overrides}|{override_at}|{}|{description}", u8::from(*declares))
+    format!("{}{declared}|{declared_at}|{overrides}|{override_at}|{description}", u8::from(*declares))
 }
 
 fn arguments(cmd: &mut Cmd, verb: &Verb, from: &Sender<'_>) {

@@ -1,4 +1,4 @@
-//! The Lua scripts, composed at compile time: a verb's own file behind the parts that all share.
+//! The Lua scripts, composed once: a line `--@include NAME` stands for the part `lua/lib/NAME.lua`.
 
 use once_cell::sync::Lazy;
 
@@ -7,23 +7,29 @@ use crate::store::Verb;
 /// A script as the server knows it.
 pub(super) struct Script {
     pub name: &'static str,
-    pub source: &'static str,
+    pub source: String,
     /// SHA-1 of the source, in hex.
     pub sha: String,
 }
 
+const PARTS: [(&str, &str); 6] = [
+    ("load", include_str!("../../../lua/lib/load.lua")),
+    ("config", include_str!("../../../lua/lib/config.lua")),
+    ("enter", include_str!("../../../lua/lib/enter.lua")),
+    ("dispatch", include_str!("../../../lua/lib/dispatch.lua")),
+    ("finish", include_str!("../../../lua/lib/finish.lua")),
+    ("ticket", include_str!("../../../lua/lib/ticket.lua")),
+];
+
 macro_rules! scripts {
     ($($constant:ident = $file:literal),* $(,)?) => {
-        $(pub(super) static $constant: Lazy<Script> = Lazy::new(|| {
-            const SOURCE: &str = concat!(
-                include_str!("../../../lua/lib/state.lua"),
-                include_str!("../../../lua/lib/config.lua"),
-                include_str!("../../../lua/lib/enter.lua"),
-                include_str!("../../../lua/lib/dispatch.lua"),
-                include_str!(concat!("../../../lua/", $file, ".lua")),
-            );
-            Script { name: $file, source: SOURCE, sha: sha_of(SOURCE) }
-        });)*
+        $(pub(super) static $constant: Lazy<Script> =
+            Lazy::new(|| Script::new($file, include_str!(concat!("../../../lua/", $file, ".lua"))));)*
+
+        #[cfg(test)]
+        fn all() -> Vec<&'static Script> {
+            vec![$(&$constant),*]
+        }
     };
 }
 
@@ -40,19 +46,16 @@ scripts! {
     STATUS = "status",
     LIST = "list",
     POSITION = "position",
-}
-
-/// Stands alone: it shares nothing with the others but their commands.
-pub(super) static SELFTEST: Lazy<Script> = Lazy::new(|| {
-    const SOURCE: &str = include_str!("../../../lua/selftest.lua");
-    Script { name: "selftest", source: SOURCE, sha: sha_of(SOURCE) }
-});
-
-fn sha_of(source: &str) -> String {
-    redis::Script::new(source).get_hash().to_owned()
+    SELFTEST = "selftest",
 }
 
 impl Script {
+    fn new(name: &'static str, text: &str) -> Self {
+        let source = compose(text);
+        let sha = redis::Script::new(&source).get_hash().to_owned();
+        Script { name, source, sha }
+    }
+
     pub(super) fn of(verb: &Verb) -> &'static Script {
         match verb {
             Verb::Acquire { .. } => &ACQUIRE,
@@ -67,6 +70,54 @@ impl Script {
             Verb::Status => &STATUS,
             Verb::List { .. } => &LIST,
             Verb::Position(_) => &POSITION,
+        }
+    }
+}
+
+/// Puts the parts in their places. Comments and blank lines stay here: the server need not keep them.
+fn compose(text: &str) -> String {
+    let mut source = String::new();
+    for line in text.lines().map(str::trim) {
+        match line.strip_prefix("--@include ") {
+            Some(name) => source.push_str(&compose(part(name))),
+            None if line.is_empty() || line.starts_with("--") => {}
+            None => {
+                source.push_str(line);
+                source.push('\n');
+            }
+        }
+    }
+    source
+}
+
+fn part(name: &str) -> &'static str {
+    let found = PARTS.iter().find(|(part, _)| *part == name);
+    found.unwrap_or_else(|| panic!("a script includes {name:?}, and lua/lib has no such part")).1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_script_finds_its_parts() {
+        for script in all() {
+            assert!(!script.source.contains("@include"), "{}", script.name);
+            assert!(script.source.contains("return"), "{}", script.name);
+        }
+    }
+
+    /// The self-test has to try every command that the scripts call, or a missing right would show too late.
+    #[test]
+    fn the_self_test_tries_every_command() {
+        let commands = |source: &str| -> std::collections::BTreeSet<String> {
+            let words = source.split("call('").skip(1).chain(source.split("try('").skip(1));
+            words.filter_map(|rest| rest.split('\'').next()).map(str::to_owned).collect()
+        };
+        let tried = commands(&SELFTEST.source);
+        for script in all() {
+            let missing: Vec<_> = commands(&script.source).difference(&tried).cloned().collect();
+            assert!(missing.is_empty(), "{} calls {missing:?}", script.name);
         }
     }
 }

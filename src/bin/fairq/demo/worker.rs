@@ -104,10 +104,12 @@ impl Office {
         self.report(id, granted);
         let lost = loses_within(&permit, hold);
         let at_ns = clock::now_ns();
-        match (lost, permit.release()) {
-            (true, _) => (Ending::Revoked, at_ns),
-            (false, Ok(())) => (Ending::Finished, at_ns),
-            (false, Err(error)) => (ending_of(&error), at_ns),
+        if lost {
+            return (Ending::Revoked, at_ns);
+        }
+        match permit.release() {
+            Ok(()) => (Ending::Finished, at_ns),
+            Err(error) => (ending_of(&error), at_ns),
         }
     }
 

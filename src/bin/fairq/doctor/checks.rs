@@ -5,7 +5,7 @@ use std::time::Duration;
 use fairq::{Error, ServerInfo, format_duration};
 use hdrhistogram::Histogram;
 
-use super::Finding;
+use super::{Finding, Grade};
 use crate::clock;
 use crate::exit::Failure;
 use crate::server::{self, Server};
@@ -32,12 +32,8 @@ pub fn library(checked: Result<ServerInfo, Error>) -> Vec<Finding> {
         eviction(info.maxmemory_policy.as_deref()),
         persistence(info.persistence.as_deref()),
     ];
-    findings.extend(
-        info.warnings
-            .iter()
-            .filter(|text| !said_above(text))
-            .map(|text| Finding::warn(text.clone(), "fairq works with it; see docs/operations.md")),
-    );
+    let more = info.warnings.into_iter().filter(|text| !said_above(text));
+    findings.extend(more.map(|what| Finding { grade: Grade::Warn, what, advice: None }));
     findings
 }
 
@@ -96,18 +92,11 @@ pub fn latency(server: &mut Server) -> Result<Vec<Finding>, Failure> {
     Ok(vec![speed("PING", &ping), speed("EVALSHA", &script)])
 }
 
+/// The library's messages say themselves what to do, save for this one.
 fn self_test_failed(error: &Error) -> Finding {
-    let advice = match error {
-        Error::Server { detail } if detail.contains("NOPERM") => {
-            "give the user this right; docs/operations.md has the full ACL line"
-        }
-        Error::Server { detail } if detail.contains("NOAUTH") || detail.contains("WRONGPASS") => {
-            "put the right user and password into the address: redis://user:password@host"
-        }
-        Error::Overloaded { .. } => "the memory is full: raise maxmemory, or remove other data",
-        _ => "see the message",
-    };
-    Finding::bad(format!("the self-test failed: {error}"), advice)
+    let full = matches!(error, Error::Overloaded { .. });
+    let advice = full.then(|| "the memory is full: raise maxmemory, or remove other data".to_string());
+    Finding { grade: Grade::Bad, what: format!("the self-test failed: {error}"), advice }
 }
 
 fn version(info: &ServerInfo) -> Finding {
@@ -187,7 +176,6 @@ fn quantiles(taken: &Histogram<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::Grade;
 
     fn info(version: &str) -> ServerInfo {
         ServerInfo {

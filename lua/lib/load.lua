@@ -1,0 +1,54 @@
+-- load: reads what every verb judges by. Included first, by verbs that write (through enter) and by those that only
+-- look.
+--
+-- KEYS  1 hash (state, run, config; for each instance "i:" its generation, "d:" its description)
+--       2 queue (ticket -> order)  3 held (ticket -> fence)  4 tickets (ticket -> "cost order label")
+--       5 instances (instance -> microsecond until which it counts as alive)
+-- ARGV  1 instance  2 generation of its connection  3 run id of the server  4 epoch it knows (0: none)
+--       5 "1" when it neither holds nor waits for anything here  6 its configuration (see config)
+--       7.. arguments of the verb
+-- Answer: {verdict, epoch, notices, version of the configuration, ...}. Verdicts that every verb may give:
+--       refused  the command comes from an older connection of its instance; nothing was done
+--       none     there is no such limiter, and the caller declares none
+--       resync   state was lost, or the caller was reaped: it must `restore` first; nothing was done
+--
+-- The scripts are straight lines of code, composed of parts: a function would be made anew with each call, and cost
+-- more than most commands. What happens rarely stands in blocks of its own.
+--
+-- Times are microseconds of a clock that never runs backwards: TIME + skew. Each of the keys 2 to 5 has a permanent
+-- member ".", so that a key without it has been lost, and an expiry set on the key stays.
+
+local HASH, QUEUE, HELD, TICKETS, INSTANCES = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local ME, GENERATION, RUN, KNOWN, BARE = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), ARGV[5] == '1'
+local call, max, min, floor = redis.call, math.max, math.min, math.floor
+
+-- The numbers of a limiter, 22 doubles in one field: reading and writing them one by one would cost more than all the
+-- rest. finish writes them.
+local epoch, now, skew, order, fence, used = 0, 0, 0, 0, 0, 0 -- used: the cost held
+local limit, max_queue, lease, idle, paused, version = 0, 0, 0, 0, 0, 0 -- lease and idle in microseconds
+local grace, calm = 0, 0 -- nobody is admitted before grace, nobody is reaped before calm
+local due = 0 -- no lease ends before
+local sweeping, swept, again = 0, 0, 0 -- 1: through held, 2: through the queue; last score seen; start over
+local revokes, hold, granted, kept = 0, 0, 0, 0 -- hold: mean of hold time times cost; kept: when expiry was last set
+
+local raw = call('HMGET', HASH, 'state', 'run', 'i:' .. ME)
+local exists, run, my_generation = raw[1], raw[2], tonumber(raw[3] or 0)
+if exists then
+  epoch, now, skew, order, fence, used, limit, max_queue, lease, idle, paused, version, grace, calm, due, sweeping,
+    swept, again, revokes, hold, granted, kept = struct.unpack('<dddddddddddddddddddddd', exists)
+end
+local waiting = call('ZCARD', QUEUE) - 1
+local holding = call('ZCARD', HELD) - 1
+local my_expiry = tonumber(call('ZSCORE', INSTANCES, ME) or nil)
+
+-- A key that was lost shows: its sentinel is gone, or the tickets are not those queued and held.
+local whole = call('HLEN', TICKETS) == waiting + holding + 1 and waiting >= 0 and holding >= 0
+  and (my_expiry or call('ZSCORE', INSTANCES, '.'))
+
+local time = call('TIME')
+local before = now
+now = time[1] * 1000000 + time[2] + skew
+if now < before then -- the wall clock was set back: go on from where it stood
+  skew = skew + before - now
+  now = before
+end
