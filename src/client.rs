@@ -71,6 +71,11 @@ impl ClientBuilder {
         self
     }
 
+    #[cfg(test)]
+    pub(crate) fn timeouts(&self) -> (Duration, Duration, bool) {
+        (self.connect_timeout, self.io_timeout, self.subscribe)
+    }
+
     /// Opens the client. Judges the URL and connects with the first request.
     ///
     /// # Errors

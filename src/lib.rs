@@ -31,6 +31,7 @@ mod engine;
 mod error;
 mod jitter;
 mod limiter;
+mod options;
 mod permit;
 mod request;
 mod settings;
@@ -44,6 +45,7 @@ pub use completions::{Completion, Completions};
 pub use duration::{format_duration, parse_duration};
 pub use error::Error;
 pub use limiter::{Limiter, LimiterBuilder, Outage, Ticket};
+pub use options::{OPTIONS, OptionSpec, Scope};
 pub use permit::{LostReason, Permit, PermitEvent, PermitState};
 pub use request::Request;
 pub use settings::Change;
@@ -52,3 +54,4 @@ pub use ticket::TicketState;
 
 #[doc(hidden)]
 pub use store::redis::bench_support;
+pub use store::redis::redis_acl;

@@ -124,6 +124,11 @@ impl LimiterBuilder {
         self
     }
 
+    #[cfg(test)]
+    pub(crate) fn declared(&self) -> (String, Duration, Outage) {
+        (self.settings.words(), self.poll, self.outage)
+    }
+
     /// Opens the limiter. Does not ask the store: what is declared travels with the first request.
     ///
     /// # Errors

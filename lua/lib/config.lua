@@ -56,6 +56,6 @@ end
 
 -- For a caller that knows an older version.
 local function describe()
-  return table.concat(settings(), ' ')
+  return string.format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f', unpack(settings())) -- concat keeps 14 digits
     .. '|' .. string.format('%s|%.0f|%s|%.0f', declared, declared_at, override, override_at)
 end

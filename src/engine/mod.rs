@@ -261,6 +261,9 @@ impl Engine {
     /// A grant has arrived. False: it is too late for this ticket; whoever settled it has cleaned up.
     fn grant(&self, table: &mut Table, no: TicketNo, fence: u64, order: u64, now: Nanos, fx: &mut Effects) -> bool {
         let Some(slot) = table.tickets.get(&no) else { return false };
+        if fence != 0 && fence <= slot.waiter.former_fence() {
+            return false; // news of the permit that was put back
+        }
         if matches!(slot.phase, Phase::Held | Phase::Leaving { .. }) || !slot.waiter.ticket.grant(fence) {
             return false;
         }
@@ -362,6 +365,7 @@ impl Engine {
         // The same ticket in the store, a new life here: one that was granted cannot be pending again.
         let again = Arc::new(Waiter::new(waiter.no, waiter.limiter.clone(), waiter.handle.clone()));
         again.set_order(waiter.order());
+        again.set_former_fence(waiter.ticket.fence());
         let request = Request { max_wait: Some(max_wait), cost: waiter.cost(), label: waiter.label() };
         self.with_table(|table, now, fx| {
             let terms = Terms::new(&request, 0, now, nanos(self.patience), Sink::Blocking);

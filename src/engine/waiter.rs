@@ -61,6 +61,8 @@ pub(crate) struct Waiter {
     /// Why there is no permit. Set by whoever settles, before the ticket itself.
     error: OnceCell<Error>,
     order: OnceCell<u64>,
+    /// Of the permit that was put back: a late message about that grant is none about this one.
+    former_fence: OnceCell<u64>,
     /// Why the permit was lost, once it was.
     pub lost: OnceCell<LostReason>,
     desk: Mutex<Desk>,
@@ -85,6 +87,7 @@ impl Waiter {
             terms: OnceCell::new(),
             error: OnceCell::new(),
             order: OnceCell::new(),
+            former_fence: OnceCell::new(),
             lost: OnceCell::new(),
             desk: Mutex::default(),
             settled: Condvar::new(),
@@ -125,6 +128,15 @@ impl Waiter {
 
     pub(crate) fn order(&self) -> u64 {
         self.order.get().copied().unwrap_or(0)
+    }
+
+    /// The ticket waits again, after it had been granted with this fence.
+    pub(crate) fn set_former_fence(&self, fence: u64) {
+        let _ = self.former_fence.set(fence);
+    }
+
+    pub(crate) fn former_fence(&self) -> u64 {
+        self.former_fence.get().copied().unwrap_or(0)
     }
 
     pub(crate) fn set_position(&self, position: Option<Position>) {

@@ -47,10 +47,14 @@ fn a_thousand_requests_at_once_have_a_total_order_that_is_kept() {
         let limiters: Vec<_> = (0..4).map(|_| world.limiter(3)).collect();
         let start = Barrier::new(8);
         let mut grants: Vec<(u64, u64)> = thread::scope(|scope| {
-            let bursts: Vec<_> = (0..8).map(|i| scope.spawn({
-                let (limiter, start) = (&limiters[i % 4], &start);
-                move || burst(limiter, 125, start)
-            })).collect();
+            let bursts: Vec<_> = (0..8)
+                .map(|i| {
+                    scope.spawn({
+                        let (limiter, start) = (&limiters[i % 4], &start);
+                        move || burst(limiter, 125, start)
+                    })
+                })
+                .collect();
             bursts.into_iter().flat_map(|burst| burst.join().expect("a burst")).collect()
         });
         assert_eq!(grants.len(), 1000);

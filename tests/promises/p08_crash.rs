@@ -120,8 +120,7 @@ fn a_grant_that_a_stopped_process_finds_too_late_is_not_handed_out() {
     let second = limiter.acquire(&Request::new().max_wait(SOON)).expect("past the stopped one");
     let mut hold = Hold::begin(&second);
     worker.resume();
-    let r = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| eventually("it waits again", ms(3000), || limiter.status().is_ok_and(|s| s.waiting == 1))));
-    if r.is_err() { eprintln!("DBG {:?} {:?} {:?} {:#?}", limiter.status(), limiter.holders(), limiter.waiters(), worker.reports()); panic!() }
+    wait_status(&limiter, "it waits again", |s| s.waiting == 1);
     let_pass(&server, "a", LEASE / 2);
     hold.end();
     second.release().expect("release");

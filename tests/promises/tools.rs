@@ -34,17 +34,47 @@ pub fn keys(name: &str) -> [String; 5] {
     ["", ":queue", ":held", ":tickets", ":instances"].map(|part| format!("fq:{{{name}}}{part}"))
 }
 
-/// One field of the limiter's hash.
-pub fn field(server: &Server, name: &str, field: &str) -> u64 {
-    run::<Option<u64>>(server, &["HGET", &keys(name)[0], field]).unwrap_or(0)
+/// The numbers of a limiter as the scripts keep them: doubles, packed into one field.
+pub struct Record(Vec<f64>);
+
+/// Places in a [`Record`].
+pub const NOW: usize = 1;
+pub const SKEW: usize = 2;
+
+impl Record {
+    /// `None`: there is no such limiter.
+    pub fn read(server: &Server, name: &str) -> Option<Record> {
+        let bytes: Option<Vec<u8>> = run(server, &["HGET", &keys(name)[0], "state"]);
+        let double = |chunk: &[u8]| f64::from_le_bytes(chunk.try_into().expect("eight bytes"));
+        bytes.map(|bytes| Record(bytes.chunks_exact(8).map(double).collect()))
+    }
+
+    pub fn get(&self, place: usize) -> Duration {
+        Duration::from_micros(self.0[place] as u64)
+    }
+
+    /// Changes one number behind everybody's back; atomically, so that no script comes in between.
+    pub fn patch(server: &Server, name: &str, place: usize, change: f64) {
+        let script = redis::Script::new(
+            "local bytes = redis.call('HGET', KEYS[1], 'state')
+            local at = 8 * ARGV[1]
+            local number = struct.unpack('<d', string.sub(bytes, at + 1, at + 8)) + ARGV[2]
+            bytes = string.sub(bytes, 1, at) .. struct.pack('<d', number) .. string.sub(bytes, at + 9)
+            return redis.call('HSET', KEYS[1], 'state', bytes)",
+        );
+        let mut call = script.prepare_invoke();
+        call.key(&keys(name)[0]).arg(place).arg(change);
+        call.invoke::<()>(&mut server.conn()).expect("patch the record");
+    }
 }
 
 /// Waits until the limiter's own clock has gone on by `time`. It is kept going by the heartbeats of whoever holds or
 /// waits, so that everybody has had the opportunity to do what is to be done in that time.
 #[track_caller]
 pub fn let_pass(server: &Server, name: &str, time: Duration) {
-    let end = field(server, name, "now") + time.as_micros() as u64;
-    eventually("heartbeats moved the limiter's clock on", SOON, || field(server, name, "now") >= end);
+    let now = || Record::read(server, name).map(|record| record.get(NOW));
+    let end = now().expect("a limiter") + time;
+    eventually("heartbeats moved the limiter's clock on", SOON, || now().is_some_and(|now| now >= end));
 }
 
 /// Opens a client with a limiter that asks often.

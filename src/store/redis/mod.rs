@@ -1,6 +1,7 @@
 //! Limiters in Redis, shared by every process of a cluster. Each verb is one Lua script (`lua/`), sent over one
 //! pipelined connection by the [`link`] thread; grants arrive over a second one, by the [`pubsub`] thread.
 
+mod acl;
 #[doc(hidden)]
 pub mod bench_support;
 mod connect;
@@ -23,6 +24,7 @@ use crossbeam_channel::Sender;
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 
+pub use acl::redis_acl;
 pub(crate) use connect::RedisOptions;
 use link::{Job, Link, publish_nothing as wake_subscriber};
 use probe::Probe;

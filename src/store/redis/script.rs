@@ -26,8 +26,7 @@ macro_rules! scripts {
         $(pub(super) static $constant: Lazy<Script> =
             Lazy::new(|| Script::new($file, include_str!(concat!("../../../lua/", $file, ".lua"))));)*
 
-        #[cfg(test)]
-        fn all() -> Vec<&'static Script> {
+        pub(super) fn all() -> Vec<&'static Script> {
             vec![$(&$constant),*]
         }
     };
@@ -54,6 +53,12 @@ impl Script {
         let source = compose(text);
         let sha = redis::Script::new(&source).get_hash().to_owned();
         Script { name, source, sha }
+    }
+
+    /// The commands it calls, each once.
+    pub(super) fn commands(&self) -> std::collections::BTreeSet<&str> {
+        let calls = self.source.split("call('").skip(1).chain(self.source.split("try('").skip(1));
+        calls.filter_map(|rest| rest.split('\'').next()).collect()
     }
 
     pub(super) fn of(verb: &Verb) -> &'static Script {
@@ -110,13 +115,9 @@ mod tests {
     /// The self-test has to try every command that the scripts call, or a missing right would show too late.
     #[test]
     fn the_self_test_tries_every_command() {
-        let commands = |source: &str| -> std::collections::BTreeSet<String> {
-            let words = source.split("call('").skip(1).chain(source.split("try('").skip(1));
-            words.filter_map(|rest| rest.split('\'').next()).map(str::to_owned).collect()
-        };
-        let tried = commands(&SELFTEST.source);
+        let tried = SELFTEST.commands();
         for script in all() {
-            let missing: Vec<_> = commands(&script.source).difference(&tried).cloned().collect();
+            let missing: Vec<_> = script.commands().difference(&tried).copied().collect();
             assert!(missing.is_empty(), "{} calls {missing:?}", script.name);
         }
     }

@@ -1,5 +1,6 @@
 //! The processes of one phase, and what they report.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, select, unbounded};
@@ -48,12 +49,17 @@ impl<'a> Fleet<'a> {
     pub fn stop(mut self) -> Result<Vec<Grant>, Failure> {
         self.tell("stop");
         let mut grants = Vec::new();
-        let mut left = self.workers.0.len();
-        while left > 0 {
-            let (process, line) = self.next_line()?;
-            match line.as_str() {
-                "done" => left -= 1,
-                record => grants.push(parse_grant(process, record)?),
+        let mut done = HashSet::new();
+        while done.len() < self.workers.0.len() {
+            let Said { worker, line } = self.next_said()?;
+            match line.as_deref() {
+                Some("done") => {
+                    done.insert(worker);
+                }
+                Some(record) => grants.push(parse_grant(worker, record)?),
+                // It may well be gone before another one is done.
+                None if done.contains(&worker) => {}
+                None => return Err(failed(worker, "ended too early")),
             }
         }
         Ok(grants)
@@ -74,13 +80,16 @@ impl<'a> Fleet<'a> {
     }
 
     fn next_line(&self) -> Result<(usize, String), Failure> {
+        match self.next_said()? {
+            Said { worker, line: Some(line) } => Ok((worker, line)),
+            Said { worker, line: None } => Err(failed(worker, "ended too early")),
+        }
+    }
+
+    fn next_said(&self) -> Result<Said, Failure> {
         let deadline = Instant::now() + PATIENCE;
         select! {
-            recv(self.said) -> said => match said {
-                Ok(Said { worker, line: Some(line) }) => Ok((worker, line)),
-                Ok(Said { worker, line: None }) => Err(failed(worker, "ended too early")),
-                Err(_) => Err(failed(0, "fell silent")),
-            },
+            recv(self.said) -> said => said.map_err(|_| failed(0, "fell silent")),
             recv(self.signals) -> signal => Err(Failure::signalled(signal.map_or(libc::SIGINT, |s| s.number))),
             recv(crossbeam_channel::at(deadline)) -> _ => Err(failed(0, "took too long")),
         }

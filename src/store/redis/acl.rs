@@ -1,0 +1,33 @@
+//! The rights that a Redis user needs.
+
+use super::script;
+
+/// What the client sends besides its scripts.
+const OUTSIDE: [&str; 7] = ["auth", "hello", "select", "ping", "info", "subscribe", "evalsha"];
+
+/// The rule for `ACL SETUSER` that gives a user of fairq's all it needs, and nothing else. `SCAN` and `CONFIG GET`,
+/// which only `fairq list` and `fairq doctor` use, are not among it.
+pub fn redis_acl() -> String {
+    let mut commands: Vec<String> = OUTSIDE.iter().map(|command| (*command).to_owned()).collect();
+    commands.push("eval".into());
+    for script in script::all() {
+        for command in script.commands() {
+            let command = command.to_lowercase();
+            if !commands.contains(&command) {
+                commands.push(command);
+            }
+        }
+    }
+    let rights: Vec<String> = commands.iter().map(|command| format!("+{command}")).collect();
+    format!("resetkeys ~fq:* resetchannels &fq:* -@all {}", rights.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_readme_has_the_rule() {
+        assert!(include_str!("../../../README.md").contains(&redis_acl()), "README.md lacks:\n{}", redis_acl());
+    }
+}
