@@ -9,17 +9,19 @@ local frees, strict, joins = false, true, true
 local ticket, cost, may_wait, old_order, label = ARGV[7], tonumber(ARGV[8]), ARGV[9] == '1', tonumber(ARGV[10]), ARGV[11]
 local fits = limit == 0 or cost <= limit
 local entered, known, room = false, false, false
+local granted_before = granted
 
 for turn = 1, 2 do
   local at_once = waiting == 0 and paused == 0 and now >= grace and cost <= limit - used
   room = at_once or waiting < max_queue
   if fits and room then
     local place = old_order == 0 and max(order + 1, now) or old_order
-    local value = string.format(label == '' and '%s %.0f' or '%s %.0f %s', ARGV[8], place, label)
+    local place_text = format('%d', place)
+    local value = ARGV[8] .. ' ' .. place_text .. (label ~= '' and ' ' .. label or '')
     entered = call('HSETNX', TICKETS, ticket, value) == 1
     known = not entered
     if entered then
-      call('ZADD', QUEUE, place, ticket)
+      call('ZADD', QUEUE, place_text, ticket)
       order, waiting = max(order, place), waiting + 1
     end
   else
@@ -42,5 +44,9 @@ if not known and not fits then return { 'impossible', epoch, mine, version, limi
 if not known and not entered then
   local retry_after = hold > 0 and limit > 0 and floor(hold / limit / 1000) or -1
   return { 'full', epoch, mine, version, waiting, max_queue, retry_after }
+end
+if entered and old_order == 0 and granted == granted_before then -- the last in line, without a look
+  local estimate = hold > 0 and limit > 0 and floor(waiting * hold / limit / 1000) or -1
+  return { 'queued', epoch, mine, version, order, waiting, estimate }
 end
 --@include ticket

@@ -10,6 +10,7 @@ for i = 7, #ARGV do
   local ticket = ARGV[i]
   local value = call('HGET', TICKETS, ticket)
   if not value then
+    call('HDEL', HASH, '-')
     were[#were + 1] = 'none'
   else
     call('HDEL', TICKETS, ticket)

@@ -6,6 +6,7 @@
 local frees, strict, joins = true, false, false
 --@include enter
 
+call('HDEL', HASH, '-')
 do
   --@include config
   local list = words(ARGV[7] == '1' and '' or override)

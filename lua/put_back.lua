@@ -6,6 +6,7 @@ local frees, strict, joins = true, true, false
 --@include enter
 
 local ticket = ARGV[7]
+call('HDEL', HASH, '-')
 if call('ZREM', HELD, ticket) == 1 then
   local cost, place = string.match(call('HGET', TICKETS, ticket), '^(%d+) (%d+)')
   used, holding = max(0, used - tonumber(cost)), holding - 1

@@ -18,6 +18,7 @@ for i = 7, #ARGV, 2 do
     used, holding = max(0, used - cost), holding - 1
     freed[#freed + 1] = 1
   else
+    call('HDEL', HASH, '-')
     freed[#freed + 1] = 0
   end
 end

@@ -6,6 +6,7 @@
 local frees, strict, joins = true, false, true
 --@include enter
 
+call('HDEL', HASH, '-')
 do
   --@include config
   adopt(false)
@@ -27,7 +28,7 @@ for i = 7, #ARGV, 6 do
     if kind == 'l' then its_fence = max(fence + 1, now) end
     local held = kind == 'l' or kind == 'h' and (now < grace or used + cost <= limit)
     if held or kind == 'q' then
-      value = string.format(label == '' and '%.0f %.0f' or '%.0f %.0f %s', cost, place, label)
+      value = format(label == '' and '%d %d' or '%d %d %s', cost, place, label)
       call('HSET', TICKETS, ticket, value)
     end
     if held then
@@ -40,7 +41,7 @@ for i = 7, #ARGV, 6 do
   end
   local stored_fence = value and call('ZSCORE', HELD, ticket)
   if stored_fence then
-    states[#states + 1] = string.format('h,%.0f,%s', stored_fence, string.match(value, '^%d+ (%d+)'))
+    states[#states + 1] = format('h,%d,%s', stored_fence, string.match(value, '^%d+ (%d+)'))
   else
     states[#states + 1] = value and 'q' or 'lost'
   end

@@ -5,6 +5,7 @@
 local frees, strict, joins = true, false, false
 --@include enter
 
+call('HDEL', HASH, '-')
 local ticket, was = ARGV[7], 'unknown'
 local value = ticket ~= '.' and call('HGET', TICKETS, ticket)
 if value then

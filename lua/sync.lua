@@ -8,6 +8,7 @@
 local frees, strict, joins = true, true, true
 --@include enter
 
+call('HDEL', HASH, '-')
 my_expiry = now + lease
 call('ZADD', INSTANCES, my_expiry, ME)
 --@include dispatch
@@ -26,7 +27,7 @@ for i = 9, #ARGV do
   local value = call('HGET', TICKETS, ARGV[i])
   local its_fence = value and call('ZSCORE', HELD, ARGV[i])
   if its_fence then
-    reply[#reply + 1] = string.format('h,%.0f,%s', its_fence, string.match(value, '^%d+ (%d+)'))
+    reply[#reply + 1] = format('h,%d,%s', its_fence, string.match(value, '^%d+ (%d+)'))
   elseif value then
     reply[#reply + 1] = 'q'
     break

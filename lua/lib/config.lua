@@ -36,7 +36,7 @@ local function put_config()
   if limit < old_limit then
     if sweeping == 0 then sweeping, swept = 2, 0 else again = 1 end
   end
-  call('HSET', HASH, 'config', string.format('%s|%.0f|%s|%.0f', declared, declared_at, override, override_at))
+  call('HSET', HASH, 'config', format('%s|%d|%s|%d', declared, declared_at, override, override_at))
 end
 
 -- Takes over the caller's configuration where it is newer; `anew`: the limiter's record has to be written in any case.
@@ -56,6 +56,6 @@ end
 
 -- For a caller that knows an older version.
 local function describe()
-  return string.format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f', unpack(settings())) -- concat keeps 14 digits
-    .. '|' .. string.format('%s|%.0f|%s|%.0f', declared, declared_at, override, override_at)
+  return format('%d %d %d %d %d %d %d', unpack(settings())) -- concat keeps 14 digits
+    .. '|' .. format('%s|%d|%s|%d', declared, declared_at, override, override_at)
 end

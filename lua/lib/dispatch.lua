@@ -5,7 +5,7 @@ local BATCH, WINDOW = 128, 16
 
 if due < now and now >= calm then
   -- Reap: forget the instances whose time has passed. What they held and waited for is found by the sweep.
-  local dead = call('ZRANGEBYSCORE', INSTANCES, '-inf', string.format('(%.0f', now), 'LIMIT', 0, BATCH)
+  local dead = call('ZRANGEBYSCORE', INSTANCES, '-inf', format('(%d', now), 'LIMIT', 0, BATCH)
   for _, instance in ipairs(dead) do
     call('ZREM', INSTANCES, instance)
     call('HDEL', HASH, 'i:' .. instance, 'd:' .. instance)
@@ -21,7 +21,7 @@ if sweeping > 0 then
   -- Sweep: walk through all that is held, then through the queue, a batch a call, and drop what has no living owner
   -- or can never fit.
   local key = sweeping == 1 and HELD or QUEUE
-  local page = call('ZRANGEBYSCORE', key, string.format('(%.0f', swept), '(+inf', 'WITHSCORES', 'LIMIT', 0, BATCH)
+  local page = call('ZRANGEBYSCORE', key, format('(%d', swept), '(+inf', 'WITHSCORES', 'LIMIT', 0, BATCH)
   for i = 1, #page, 2 do
     local ticket = page[i]
     local owner = string.match(ticket, '^(.-):') or ticket
@@ -80,9 +80,10 @@ while used < limit and waiting > 0 and paused == 0 and now >= grace do
     else
       fence = max(fence + 1, now)
       call('ZREM', QUEUE, ticket)
-      call('ZADD', HELD, fence, ticket)
+      local fence_text = format('%d', fence)
+      call('ZADD', HELD, fence_text, ticket)
       used, granted, waiting, holding = used + cost, granted + 1, waiting - 1, holding + 1
-      word = string.format('g,%s,%.0f,%s', string.match(ticket, '%d*$'), fence, place or '0')
+      word = 'g,' .. string.match(ticket, '%d*$') .. ',' .. fence_text .. ',' .. (place or '0')
     end
     if word and owner == ME then
       mine = mine == '' and word or mine .. ' ' .. word

@@ -1,6 +1,7 @@
 -- enter: what every mutating verb begins with. Is the limiter what it was, and who is calling? The verb says before:
---   frees   it has to work on a full Redis. That lets a script write on when its first write frees memory, and
---           refuses the whole script when it may need some; scripts do not roll back.
+--   frees   it has to work on a full Redis. That lets a script write on when its first write frees memory (even if it
+--           finds nothing: HDEL of "-"), and refuses the whole script when it may need some; scripts do not roll back.
+--           What enter writes begins in the right way; the verb's own first write has to, too.
 --   strict  it means nothing before the caller's tickets are known
 --   joins   a caller that is not known is counted in
 
@@ -9,9 +10,11 @@
 if my_generation > GENERATION then return { 'refused', epoch, '', version } end
 local declares = string.sub(ARGV[6], 1, 1) == '1'
 if not exists and string.sub(ARGV[6], 2, 2) == '|' then return { 'none', epoch, '', version } end
-if frees then call('HDEL', HASH, '-') end
+local anew = not exists or run ~= RUN or not whole
+local stale = not my_expiry or my_expiry < now + lease * 0.75 -- every verb leaves its caller three quarters of a lease
+if frees and (anew or declares or stale or my_generation < GENERATION) then call('HDEL', HASH, '-') end
 
-if not exists or run ~= RUN or not whole then
+if anew then
   -- A new epoch: what is left of the old one is thrown away, and the instances bring back what they hold and wait
   -- for. Nobody is admitted for two heartbeat intervals, unless nobody can remember anything.
   --@include config
@@ -45,9 +48,9 @@ local resync = strict and not BARE and (KNOWN ~= epoch or not my_expiry)
 if not resync then
   if my_expiry then
     if my_generation < GENERATION then call('HSET', HASH, 'i:' .. ME, GENERATION) end
-    if my_expiry < now + lease * 0.75 then -- every verb leaves its caller at least three quarters of a lease
+    if stale then
       my_expiry = now + lease
-      call('ZADD', INSTANCES, my_expiry, ME)
+      call('ZADD', INSTANCES, format('%d', my_expiry), ME)
     end
   elseif joins then
     my_expiry = now + lease

@@ -15,6 +15,6 @@ if messages then
     messages[ME] = nil
   end
   for owner, text in pairs(messages) do
-    redis.pcall('PUBLISH', 'fq:' .. owner, string.format('%.0f %s|%s', epoch, text, HASH))
+    redis.pcall('PUBLISH', 'fq:' .. owner, format('%d %s|%s', epoch, text, HASH))
   end
 end

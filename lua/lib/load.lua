@@ -20,7 +20,7 @@
 
 local HASH, QUEUE, HELD, TICKETS, INSTANCES = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local ME, GENERATION, RUN, KNOWN, BARE = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), ARGV[5] == '1'
-local call, max, min, floor = redis.call, math.max, math.min, math.floor
+local call, max, min, floor, format = redis.call, math.max, math.min, math.floor, string.format
 
 -- The numbers of a limiter, 22 doubles in one field: reading and writing them one by one would cost more than all the
 -- rest. finish writes them.

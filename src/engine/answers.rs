@@ -222,8 +222,11 @@ impl Engine {
             }
         };
         for (no, freed) in tickets.iter().zip(freed) {
-            if let Some(ack) = table.tickets.get_mut(no).and_then(|slot| slot.ack.take()) {
-                fx.acks.push((ack, freed));
+            let Some(slot) = table.tickets.get_mut(no) else { continue };
+            // A release that was sent before may have arrived then, and only its answer was lost.
+            let tried = matches!(slot.phase, Phase::Leaving { tried: true, .. });
+            if let Some(ack) = slot.ack.take() {
+                fx.acks.push((ack, freed || tried));
             }
             table.remove(*no, fx);
         }
@@ -233,8 +236,8 @@ impl Engine {
     /// The store has not been told: these are asked for again.
     fn stay(&self, table: &mut Table, tickets: &[TicketNo]) {
         for no in tickets {
-            if let Some(Slot { phase: Phase::Leaving { busy, .. }, .. }) = table.tickets.get_mut(no) {
-                *busy = false;
+            if let Some(Slot { phase: Phase::Leaving { busy, tried, .. }, .. }) = table.tickets.get_mut(no) {
+                (*busy, *tried) = (false, true);
             }
         }
     }

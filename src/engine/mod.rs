@@ -129,6 +129,7 @@ impl Engine {
 
     /// Releases the lock and does what was decided under it. Each part is taken exactly once.
     fn run(&self, mut table: MutexGuard<'_, Table>, mut fx: Effects) {
+        let alone = fx.waits && fx.calls.len() == 1 && table.outbox.is_empty();
         table.outbox.extend(fx.calls.drain(..));
         let submits = table.take_outbox_turn();
         drop(table);
@@ -146,21 +147,25 @@ impl Engine {
             let _ = to.send(freed);
         }
         if submits {
-            self.submit_outbox();
+            self.submit_outbox(alone);
         }
     }
 
     /// Hands the calls to the store in the order in which they were decided, so that a cancel never overtakes its
     /// enqueue. One thread at a time does so; what others decide meanwhile it takes along, up to a bound, after which
-    /// it is the scheduler's turn.
-    fn submit_outbox(&self) {
+    /// it is the scheduler's turn. `alone`: the first call is this thread's own, and all it has to wait for.
+    fn submit_outbox(&self, mut alone: bool) {
         const MOST: usize = 64;
         let mut left = MOST;
         loop {
             let Some((call, asked)) = self.table.lock().next_of_outbox(&mut left) else { break };
             let limiter = call.limiter.clone();
             let Some(me) = self.me.upgrade() else { return };
-            self.store().submit(call, Box::new(move |result| me.answered(&limiter, asked, result)));
+            let reply = Box::new(move |result| me.answered(&limiter, asked, result));
+            match std::mem::take(&mut alone) {
+                true => self.store().submit_and_wait(call, reply),
+                false => self.store().submit(call, reply),
+            }
         }
         if left == 0 {
             self.wake.notify_all();
@@ -182,6 +187,7 @@ impl Engine {
         self.with_table(|table, now, fx| {
             let index = waiter.limiter.index;
             let max_wait = nanos(crate::settings::from_millis(table.limiters[index].settings.max_wait));
+            fx.waits = matches!(sink, Sink::Blocking);
             let terms = Terms::new(request, max_wait, now, nanos(self.patience), sink);
             if waiter.terms.set(terms).is_err() {
                 return Err(Error::invalid("ticket", "it was started already: take a new one for each request"));
@@ -337,6 +343,7 @@ impl Engine {
         waiter.close_events();
         let (sender, answer) = crossbeam_channel::bounded(1);
         self.with_table(|table, now, fx| {
+            fx.waits = true;
             match table.tickets.get_mut(&waiter.no) {
                 Some(slot) => slot.ack = Some(sender),
                 None => drop(sender),
@@ -365,7 +372,7 @@ impl Engine {
         // The same ticket in the store, a new life here: one that was granted cannot be pending again.
         let again = Arc::new(Waiter::new(waiter.no, waiter.limiter.clone(), waiter.handle.clone()));
         again.set_order(waiter.order());
-        again.set_former_fence(waiter.ticket.fence());
+        again.set_former_fence(waiter.ticket.fence().max(waiter.former_fence()));
         let request = Request { max_wait: Some(max_wait), cost: waiter.cost(), label: waiter.label() };
         self.with_table(|table, now, fx| {
             let terms = Terms::new(&request, 0, now, nanos(self.patience), Sink::Blocking);

@@ -82,10 +82,12 @@ pub(crate) enum Phase {
     InFlight,
     Queued,
     Held,
-    /// `fence`: what is to be released; none for a cancel. `busy`: a call is under way.
+    /// `fence`: what is to be released; none for a cancel. `busy`: a call is under way. `tried`: an earlier one had no
+    /// answer, and may have arrived.
     Leaving {
         fence: Option<u64>,
         busy: bool,
+        tried: bool,
     },
 }
 
@@ -155,6 +157,8 @@ pub(crate) struct Effects {
     pub events: Vec<(Arc<Waiter>, PermitEvent)>,
     pub acks: Vec<(Sender<bool>, bool)>,
     pub calls: Vec<(Call, Asked)>,
+    /// The thread that decided this has nothing to do but wait for the answers.
+    pub waits: bool,
     /// The last reference to a waiter may close the client, which takes the lock.
     pub garbage: Vec<Arc<Waiter>>,
     pub wake_scheduler: bool,
@@ -290,7 +294,7 @@ impl Table {
         let (deadline, max_hold_at, limiter) = (slot.waiter.deadline(), slot.max_hold_at, slot.limiter);
         self.disarm(deadline, Timer::Deadline(no));
         self.disarm(max_hold_at, Timer::MaxHold(no));
-        self.enter_phase(no, Phase::Leaving { fence, busy: false });
+        self.enter_phase(no, Phase::Leaving { fence, busy: false, tried: false });
         if let Phase::Leaving { .. } = self.tickets[&no].phase {
             self.send_leaving(limiter, Some(no), now, fx);
         }
@@ -306,7 +310,9 @@ impl Table {
             None => self.limiters[limiter].leaving.iter().copied().collect(),
         };
         for no in all {
-            let Some(Slot { phase: Phase::Leaving { fence, busy }, .. }) = self.tickets.get_mut(&no) else { continue };
+            let Some(Slot { phase: Phase::Leaving { fence, busy, .. }, .. }) = self.tickets.get_mut(&no) else {
+                continue;
+            };
             if std::mem::replace(busy, true) {
                 continue;
             }

@@ -87,6 +87,10 @@ impl Store for MemoryStore {
         reply(Ok(self.call(&call)));
     }
 
+    fn submit_and_wait(&self, call: Call, reply: Reply) {
+        self.submit(call, reply);
+    }
+
     fn check(&self) -> Result<ServerInfo, StoreError> {
         Ok(ServerInfo {
             kind: "memory".into(),

@@ -258,6 +258,9 @@ pub(crate) trait Listener: Send + Sync {
 pub(crate) trait Store: Send + Sync {
     /// Carries out a call. Does not block on the network. Must not be called under a lock that `reply` takes.
     fn submit(&self, call: Call, reply: Reply);
+    /// As `submit`, for a caller that has nothing to do but wait for the answer: the call may be carried out on its
+    /// thread, which then blocks, but not for longer than a few tens of milliseconds.
+    fn submit_and_wait(&self, call: Call, reply: Reply);
     /// Looks whether the store is fit for use. Blocks for a few round trips.
     fn check(&self) -> Result<ServerInfo, StoreError>;
     /// The names of all limiters. Blocks.

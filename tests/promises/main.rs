@@ -14,6 +14,8 @@ mod p05_fence;
 mod p06_fifo;
 mod p07_wakeup;
 mod p08_crash;
+mod p09_state_loss;
+mod p10_clocks;
 mod stores;
 mod tools;
 mod workers;

@@ -118,8 +118,8 @@ fn dispatch(cli: Cli) -> Outcome {
     }
 }
 
-/// The library's warnings (a lost connection, another limit declared elsewhere) go to stderr. Some subcommands have their
-/// own way to tell what becomes of permits, and keep to errors.
+/// The library's warnings (a lost connection, another limit declared elsewhere) go to stderr. Some subcommands have
+/// their own way to tell what becomes of permits, and keep to errors.
 fn log_to_stderr(command: &Command) {
     let usual = match command {
         Command::Demo(_) | Command::DemoWorker(_) | Command::BenchWorker(_) | Command::Run(_) => LevelFilter::ERROR,

@@ -8,10 +8,13 @@ mod connect;
 mod decode;
 mod encode;
 mod fault;
+mod inline;
 mod keys;
+mod line;
 mod link;
 mod probe;
 mod pubsub;
+mod round;
 mod script;
 #[cfg(all(test, not(loom)))]
 pub(super) mod test_access;
@@ -26,6 +29,7 @@ use parking_lot::Mutex;
 
 pub use acl::redis_acl;
 pub(crate) use connect::RedisOptions;
+use line::Line;
 use link::{Job, Link, publish_nothing as wake_subscriber};
 use probe::Probe;
 use pubsub::Subscriber;
@@ -45,6 +49,7 @@ pub(crate) struct RedisStore {
 
 struct Threads {
     jobs: Sender<Job>,
+    line: Arc<Line>,
     /// Dropped to cut the subscriber's pauses short.
     closing: Mutex<Option<Sender<()>>>,
     handles: Mutex<Vec<JoinHandle<()>>>,
@@ -74,12 +79,14 @@ impl RedisStore {
         let (jobs, receiver) = crossbeam_channel::unbounded();
         let (closing, closed) = crossbeam_channel::bounded(0);
         let probe = Arc::new(Probe::new(self.options.subscribe));
+        let line = Arc::new(Line::new());
         let link = Link {
             options: self.options.clone(),
             instance: self.instance.clone(),
             listener: self.listener.clone(),
             jobs: receiver,
             probe: probe.clone(),
+            line: line.clone(),
             state: link::LinkState::default(),
         };
         let named = |name: &str| std::thread::Builder::new().name(name.into());
@@ -95,7 +102,19 @@ impl RedisStore {
             };
             handles.push(named("fairq-pubsub").spawn(move || subscriber.run())?);
         }
-        Ok(Threads { jobs, closing: Mutex::new(Some(closing)), handles: Mutex::new(handles) })
+        Ok(Threads { jobs, line, closing: Mutex::new(Some(closing)), handles: Mutex::new(handles) })
+    }
+}
+
+impl Threads {
+    /// Hands a call, which is counted already, to the link thread.
+    fn hand_over(&self, call: Call, reply: Reply) {
+        if let Err(unsent) = self.jobs.send(Job::Call(Box::new(call), reply))
+            && let Job::Call(_, reply) = unsent.0
+        {
+            self.line.leave(1);
+            reply(Err(StoreError::Fatal(Error::Closed)));
+        }
     }
 }
 
@@ -104,10 +123,28 @@ impl Store for RedisStore {
         match self.threads() {
             Err(error) => reply(Err(error)),
             Ok(threads) => {
-                if let Err(unsent) = threads.jobs.send(Job::Call(Box::new(call), reply))
-                    && let Job::Call(_, reply) = unsent.0
-                {
-                    reply(Err(StoreError::Fatal(Error::Closed)));
+                threads.line.enter();
+                threads.hand_over(call, reply);
+            }
+        }
+    }
+
+    fn submit_and_wait(&self, call: Call, reply: Reply) {
+        let threads = match self.threads() {
+            Err(error) => return reply(Err(error)),
+            Ok(threads) => threads,
+        };
+        threads.line.enter();
+        match threads.line.borrow() {
+            None => threads.hand_over(call, reply),
+            Some(mut open) => {
+                let (answer, good) = inline::exchange(&mut open, &self.instance, self.options.io_timeout, &call);
+                threads.line.put(good.then_some(open));
+                threads.line.leave(1);
+                reply(answer);
+                if !good {
+                    // Nobody would notice before the next call: the link thread has to connect anew.
+                    let _ = threads.jobs.send(Job::Look);
                 }
             }
         }

@@ -24,7 +24,7 @@ pub struct Handoff {
 
 /// Limit 1 and two processes with one request each: they take turns.
 pub fn measure(bench: &mut Bench) -> Result<Handoff, Failure> {
-    let plan = || Plan { name: bench.name("handoff"), limit: 1, tickets: 1, hold: HOLD };
+    let plan = || Plan { name: bench.name("handoff"), limit: 1, tickets: 1, hold: HOLD, background: false };
     let mut fleet = Fleet::start(bench, &[plan(), plan()])?;
     fleet.order("go", "started")?;
     bench.sleep(bench.seconds_up_to(3.0))?;

@@ -64,7 +64,13 @@ pub fn measure(bench: &mut Bench) -> Result<Load, Failure> {
 fn plans(bench: &Bench) -> Vec<Plan> {
     let args = bench.args;
     let share = |index| args.waiters / args.processes + u64::from(index < args.waiters % args.processes);
-    let plan = |index| Plan { name: bench.name("load"), limit: args.limit, tickets: share(index), hold: args.hold };
+    let plan = |index| Plan {
+        name: bench.name("load"),
+        limit: args.limit,
+        tickets: share(index),
+        hold: args.hold,
+        background: true,
+    };
     (0..args.processes).map(plan).collect()
 }
 

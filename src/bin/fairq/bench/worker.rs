@@ -24,6 +24,8 @@ pub struct Args {
     limit: u64,
     tickets: u64,
     hold_ns: u64,
+    #[arg(long)]
+    background: bool,
 }
 
 /// What a worker is to do, as its parent says it.
@@ -33,6 +35,8 @@ pub struct Plan {
     /// Kept in flight at all times.
     pub tickets: u64,
     pub hold: Duration,
+    /// Whether permits are dropped, as a process with many of them on one thread does, or released one by one.
+    pub background: bool,
 }
 
 /// What the process uses of the machine.
@@ -49,7 +53,8 @@ pub struct Usage {
 impl Plan {
     pub fn arguments(&self) -> Vec<String> {
         let numbers = [self.limit, self.tickets, self.hold.as_nanos() as u64].map(|number| number.to_string());
-        [vec!["bench-worker".into(), self.name.clone()], numbers.to_vec()].concat()
+        let flag = self.background.then(|| "--background".to_string());
+        ["bench-worker".to_string(), self.name.clone()].into_iter().chain(numbers).chain(flag).collect()
     }
 }
 
@@ -72,6 +77,7 @@ struct Load {
     completions: Completions,
     tickets: u64,
     hold: Duration,
+    background: bool,
     held: VecDeque<(Instant, u64, Permit)>,
     /// Fence, order, start and end of every grant, as text ready to be sent.
     record: String,
@@ -84,6 +90,7 @@ impl Load {
             completions: Completions::new(),
             tickets: args.tickets,
             hold: Duration::from_nanos(args.hold_ns),
+            background: args.background,
             held: VecDeque::new(),
             record: String::new(),
         }
@@ -134,7 +141,11 @@ impl Load {
 
     fn give_back(&mut self, start_ns: u64, permit: Permit) -> Result<(), Failure> {
         let (fence, order, end_ns) = (permit.fence(), permit.order(), clock::now_ns());
-        permit.release()?;
+        if self.background {
+            drop(permit)
+        } else {
+            permit.release()?
+        }
         writeln!(self.record, "{fence} {order} {start_ns} {end_ns}").expect("a String takes all text");
         Ok(())
     }
