@@ -1,14 +1,18 @@
--- list: a page of the holders (by fence) or of the waiters (in line order). Writes nothing.
+-- list: a page of the holders (by fence) or of the waiters (in line order). Brings the limiter up to date first, so that the dead are not shown.
 -- ARGV  7 "held" | "queue"  8 offset  9 count
 -- Answer: ok, then six for each: ticket, description of its instance, label, cost, order, fence (0: waiting), and the
 --       server's time in microseconds last
 
---@include load
-if not exists then return { 'none', epoch, '', version } end
+local frees, strict, joins = true, false, false
+--@include enter
+
+call('HDEL', HASH, '-')
+--@include dispatch
+--@include finish
 local held = ARGV[7] == 'held'
 local from = tonumber(ARGV[8])
 local page = call('ZRANGE', held and HELD or QUEUE, from, from + tonumber(ARGV[9]) - 1, 'WITHSCORES')
-local rows = { 'ok', epoch, '', version }
+local rows = { 'ok', epoch, mine, version }
 for i = 1, #page, 2 do
   local ticket = page[i]
   if ticket ~= '.' then

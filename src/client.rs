@@ -71,7 +71,7 @@ impl ClientBuilder {
         self
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn timeouts(&self) -> (Duration, Duration, bool) {
         (self.connect_timeout, self.io_timeout, self.subscribe)
     }

@@ -124,7 +124,7 @@ impl LimiterBuilder {
         self
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn declared(&self) -> (String, Duration, Outage) {
         (self.settings.words(), self.poll, self.outage)
     }

@@ -10,19 +10,22 @@ const FIRST_RETRY: Duration = Duration::from_millis(50);
 const LAST_RETRY: Duration = Duration::from_secs(1);
 
 impl Engine {
-    /// The answer to a call, or why there is none. Called once for each call, by any thread.
-    pub(super) fn answered(&self, limiter: &str, asked: Asked, result: Result<Answer, StoreError>) {
+    /// The answer to a call, or why there is none. Called once for each call, by any thread. `known`: the epoch that
+    /// was known when it was asked.
+    pub(super) fn answered(&self, limiter: &str, known: u64, asked: Asked, result: Result<Answer, StoreError>) {
         self.with_table(|table, now, fx| {
             let Some(limiter) = table.limiter_of(limiter) else { return };
             if let Ok(answer) = &result {
                 self.observe(table, limiter, asked.counts_alive_from(), answer, now, fx);
             }
             match asked {
-                Asked::Ticket { no, .. } => self.ticket_answered(table, no, result, now, fx),
+                Asked::Ticket { no, .. } => self.ticket_answered(table, (no, known), result, now, fx),
                 Asked::Leaving { tickets } => self.leaving_answered(table, limiter, &tickets, result, now, fx),
-                Asked::Sync { sent_at, heads } => self.sync_answered(table, limiter, sent_at, &heads, result, now, fx),
-                Asked::Restore { run, tickets, sent_at } => {
-                    self.restore_answered(table, limiter, (run, sent_at), &tickets, result, now, fx);
+                Asked::Sync { sent_at, heads } => {
+                    self.sync_answered(table, limiter, (sent_at, known), &heads, result, now, fx);
+                }
+                Asked::Restore { run, tickets, sent_at, missing } => {
+                    self.restore_answered(table, limiter, (run, sent_at), (&tickets, missing), result, now, fx);
                 }
                 Asked::Goodbye => self.goodbye_answered(table, fx),
             }
@@ -30,7 +33,7 @@ impl Engine {
     }
 
     /// What every answer tells: the epoch, the version of the configuration, and news of our own tickets.
-    fn observe(
+    pub(super) fn observe(
         &self,
         table: &mut Table,
         limiter: LimiterIndex,
@@ -70,7 +73,7 @@ impl Engine {
     fn ticket_answered(
         &self,
         table: &mut Table,
-        no: TicketNo,
+        (no, known): (TicketNo, u64),
         result: Result<Answer, StoreError>,
         now: Nanos,
         fx: &mut Effects,
@@ -96,7 +99,7 @@ impl Engine {
             }
             Verdict::Resync => {
                 self.unsend(table, no, None);
-                self.resync(table, limiter, answer.epoch, now, fx);
+                self.resync(table, limiter, (known, answer.epoch), now, fx);
             }
             Verdict::Gone => {
                 if let Some(slot) = table.tickets.get_mut(&no) {
@@ -211,9 +214,14 @@ impl Engine {
             }
             Ok(Answer { verdict: Verdict::Released(freed), .. }) => freed,
             Ok(_) => vec![true; tickets.len()],
+            Err(StoreError::Fatal(Error::Closed)) => return self.stay(table, tickets),
             Err(StoreError::Fatal(error)) => {
-                tracing::error!(limiter = %table.limiters[limiter].core.name, %error, "a permit could not be given back");
-                vec![false; tickets.len()]
+                // Whoever waits for it is told; but left alone, the slot would be lost for as long as we live.
+                tracing::error!(limiter = %table.limiters[limiter].core.name, %error, "a permit cannot be given back");
+                let acks = tickets.iter().filter_map(|no| table.tickets.get_mut(no)?.ack.take());
+                fx.acks.extend(acks.map(|ack| (ack, Err(error.clone()))));
+                self.stay(table, tickets);
+                return self.retry_later(table, limiter, now, fx);
             }
             Err(StoreError::Away { .. }) => return self.stay(table, tickets),
             Err(StoreError::Busy { .. } | StoreError::Full { .. }) => {
@@ -226,7 +234,7 @@ impl Engine {
             // A release that was sent before may have arrived then, and only its answer was lost.
             let tried = matches!(slot.phase, Phase::Leaving { tried: true, .. });
             if let Some(ack) = slot.ack.take() {
-                fx.acks.push((ack, freed || tried));
+                fx.acks.push((ack, Ok(freed || tried)));
             }
             table.remove(*no, fx);
         }

@@ -161,7 +161,8 @@ impl Engine {
             let Some((call, asked)) = self.table.lock().next_of_outbox(&mut left) else { break };
             let limiter = call.limiter.clone();
             let Some(me) = self.me.upgrade() else { return };
-            let reply = Box::new(move |result| me.answered(&limiter, asked, result));
+            let known = call.header.epoch;
+            let reply = Box::new(move |result| me.answered(&limiter, known, asked, result));
             match std::mem::take(&mut alone) {
                 true => self.store().submit_and_wait(call, reply),
                 false => self.store().submit(call, reply),
@@ -352,8 +353,9 @@ impl Engine {
             self.fill_local(table, waiter.limiter.index, now, fx);
         });
         match answer.recv_timeout(self.patience) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(Error::Stale),
+            Ok(Ok(true)) => Ok(()),
+            Ok(Ok(false)) => Err(Error::Stale),
+            Ok(Err(error)) => Err(error),
             Err(crossbeam_channel::RecvTimeoutError::Disconnected) => Err(Error::Closed),
             Err(crossbeam_channel::RecvTimeoutError::Timeout) => Err(Error::Unavailable {
                 detail: "no answer to the release yet; it goes on in the background".into(),

@@ -10,12 +10,23 @@ const CHUNK: usize = 100;
 impl Engine {
     /// The store does not know us, or is in another epoch. In the same epoch it has reaped us: what we held was given
     /// away, and its owners learn that before anything new is handed out.
-    pub(super) fn resync(&self, table: &mut Table, limiter: LimiterIndex, epoch: u64, now: Nanos, fx: &mut Effects) {
+    pub(super) fn resync(
+        &self,
+        table: &mut Table,
+        limiter: LimiterIndex,
+        (known, epoch): (u64, u64),
+        now: Nanos,
+        fx: &mut Effects,
+    ) {
         if table.limiters[limiter].restoring() {
             return;
         }
-        let reaped = table.limiters[limiter].epoch == epoch;
-        if reaped {
+        if table.limiters[limiter].epoch == epoch {
+            if known != epoch {
+                // Asked before the restore that has brought us into this epoch: nothing is lost, ask again.
+                self.send_unsent(table, limiter, now, fx);
+                return self.request_sync(table, limiter, now, fx);
+            }
             self.lose_leases(table, limiter, now, fx);
         }
         self.start_restore(table, limiter, now, fx);
@@ -40,7 +51,7 @@ impl Engine {
         let tickets: Vec<TicketNo> = held.chain(queued).collect();
         let all: Vec<Restored> = tickets.iter().filter_map(|no| self.restored(table, *no, None)).collect();
         tracing::info!(limiter = %state.core.name, tickets = all.len(), "restoring");
-        self.send_restore(table, limiter, &all, now, fx);
+        self.send_restore(table, limiter, &all, LostReason::StateLost, now, fx);
     }
 
     /// Looks whether what is held is still held.
@@ -48,7 +59,7 @@ impl Engine {
         let held: Vec<TicketNo> = table.limiters[limiter].held.iter().copied().collect();
         let all: Vec<Restored> =
             held.iter().filter_map(|no| self.restored(table, *no, Some(RestoreKind::Check))).collect();
-        self.send_restore(table, limiter, &all, now, fx);
+        self.send_restore(table, limiter, &all, LostReason::Revoked, now, fx);
     }
 
     fn restored(&self, table: &Table, no: TicketNo, kind: Option<RestoreKind>) -> Option<Restored> {
@@ -65,7 +76,16 @@ impl Engine {
         })
     }
 
-    fn send_restore(&self, table: &mut Table, limiter: LimiterIndex, all: &[Restored], now: Nanos, fx: &mut Effects) {
+    /// `missing`: what it means when a held ticket is not there.
+    fn send_restore(
+        &self,
+        table: &mut Table,
+        limiter: LimiterIndex,
+        all: &[Restored],
+        missing: LostReason,
+        now: Nanos,
+        fx: &mut Effects,
+    ) {
         // One chunk at least, though empty: it counts us in again.
         let chunks: Vec<&[Restored]> = if all.is_empty() { vec![&[]] } else { all.chunks(CHUNK).collect() };
         let state = &mut table.limiters[limiter];
@@ -75,7 +95,7 @@ impl Engine {
         for chunk in chunks {
             let tickets = chunk.iter().map(|t| t.no).collect();
             let call = table.call(limiter, Verb::Restore(chunk.to_vec()), now);
-            fx.calls.push((call, Asked::Restore { run, tickets, sent_at: now }));
+            fx.calls.push((call, Asked::Restore { run, tickets, sent_at: now, missing }));
         }
     }
 
@@ -85,7 +105,7 @@ impl Engine {
         table: &mut Table,
         limiter: LimiterIndex,
         (run, sent_at): (u64, Nanos),
-        tickets: &[TicketNo],
+        (tickets, missing): (&[TicketNo], LostReason),
         result: Result<Answer, StoreError>,
         now: Nanos,
         fx: &mut Effects,
@@ -102,11 +122,12 @@ impl Engine {
             }
             return;
         };
-        if epoch.is_some_and(|first| first != answered) {
-            return self.start_restore(table, limiter, now, fx); // lost once more, half-way
+        let only_looked = missing == LostReason::Revoked;
+        if epoch.is_some_and(|first| first != answered) || only_looked && state.epoch != answered {
+            return self.start_restore(table, limiter, now, fx); // lost (once more) half-way
         }
         state.restore = RestoreState::Running { chunks_left: chunks_left - 1, epoch: Some(answered) };
-        let grants = self.take_standings(table, tickets, &standings, now, fx);
+        let grants = self.take_standings(table, (tickets, missing), &standings, now, fx);
         if chunks_left == 1 {
             self.restore_done(table, limiter, (answered, sent_at), now, fx);
         }
@@ -122,7 +143,7 @@ impl Engine {
     fn take_standings(
         &self,
         table: &mut Table,
-        tickets: &[TicketNo],
+        (tickets, missing): (&[TicketNo], LostReason),
         standings: &[Standing],
         now: Nanos,
         fx: &mut Effects,
@@ -132,7 +153,7 @@ impl Engine {
             let Some(slot) = table.tickets.get(no) else { continue };
             match (slot.phase, *standing) {
                 (Phase::Held, Standing::Held { fence, .. }) => drop(slot.waiter.ticket.adopt_fence(fence)),
-                (Phase::Held, _) => self.lose(table, *no, LostReason::StateLost, now, fx),
+                (Phase::Held, _) => self.lose(table, *no, missing, now, fx),
                 (Phase::Queued, Standing::Held { fence, order }) => grants.push((*no, fence, order)),
                 _ => {}
             }
@@ -151,7 +172,6 @@ impl Engine {
         let state = &mut table.limiters[limiter];
         state.restore = RestoreState::Settled;
         state.epoch = epoch;
-        state.revokes = None;
         self.confirm(table, limiter, sent_at, now, fx);
         self.send_unsent(table, limiter, now, fx);
         table.send_leaving(limiter, None, now, fx);

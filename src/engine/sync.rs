@@ -69,7 +69,7 @@ impl Engine {
         &self,
         table: &mut Table,
         limiter: LimiterIndex,
-        sent_at: Nanos,
+        (sent_at, known): (Nanos, u64),
         heads: &[TicketNo],
         result: Result<Answer, StoreError>,
         now: Nanos,
@@ -82,7 +82,7 @@ impl Engine {
                     again =
                         self.synced(table, limiter, (sent_at, answer.version, answer.epoch), heads, synced, now, fx);
                 }
-                Verdict::Resync => self.resync(table, limiter, answer.epoch, now, fx),
+                Verdict::Resync => self.resync(table, limiter, (known, answer.epoch), now, fx),
                 Verdict::Refused => again = true,
                 _ => {}
             },
@@ -121,7 +121,7 @@ impl Engine {
         }
         self.take_heads(table, heads, &synced.heads, epoch, now, fx);
         let state = &mut table.limiters[limiter];
-        let revoked = state.revokes.replace(synced.revokes).is_some_and(|known| known != synced.revokes);
+        let revoked = std::mem::replace(&mut state.revokes, synced.revokes) != synced.revokes;
         if revoked && !state.held.is_empty() {
             self.check_held(table, limiter, now, fx);
         }

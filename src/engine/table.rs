@@ -13,7 +13,7 @@ use crate::Error;
 use crate::clock::{NEVER, Nanos};
 use crate::coalescer::Coalescer;
 use crate::limiter::Outage;
-use crate::permit::PermitEvent;
+use crate::permit::{LostReason, PermitEvent};
 use crate::settings::{Declaration, Settings};
 use crate::store::{Call, Header, TicketNo, Verb};
 
@@ -39,7 +39,8 @@ pub(crate) struct LimiterState {
     pub settings: Settings,
     pub version: u64,
     pub epoch: u64,
-    pub revokes: Option<u64>,
+    /// How many permits operators had revoked, when last told.
+    pub revokes: u64,
     /// When the store last answered about it.
     pub heard_at: Nanos,
     /// Never sent, or to be sent again: by number, which is the order of arrival here.
@@ -100,7 +101,7 @@ pub(crate) struct Slot {
     /// Why the last attempt failed.
     pub last_error: Option<Error>,
     /// Who waits for a release's answer.
-    pub ack: Option<Sender<bool>>,
+    pub ack: Option<Ack>,
     pub max_hold_at: Nanos,
 }
 
@@ -150,12 +151,17 @@ pub(crate) struct Table {
     pub submitting: bool,
 }
 
+/// Whether a release freed its slot; false: it was stale.
+pub(crate) type Freed = Result<bool, Error>;
+/// Where a release's answer is waited for.
+pub(crate) type Ack = Sender<Freed>;
+
 /// What is to be done once the lock is released, in this order.
 #[derive(Default)]
 pub(crate) struct Effects {
     pub settled: Vec<Arc<Waiter>>,
     pub events: Vec<(Arc<Waiter>, PermitEvent)>,
-    pub acks: Vec<(Sender<bool>, bool)>,
+    pub acks: Vec<(Ack, Freed)>,
     pub calls: Vec<(Call, Asked)>,
     /// The thread that decided this has nothing to do but wait for the answers.
     pub waits: bool,
@@ -176,10 +182,24 @@ impl Effects {
 
 /// What a call was about, for when its answer comes.
 pub(crate) enum Asked {
-    Ticket { no: TicketNo, sent_at: Nanos },
-    Leaving { tickets: Vec<TicketNo> },
-    Sync { sent_at: Nanos, heads: Vec<TicketNo> },
-    Restore { run: u64, tickets: Vec<TicketNo>, sent_at: Nanos },
+    Ticket {
+        no: TicketNo,
+        sent_at: Nanos,
+    },
+    Leaving {
+        tickets: Vec<TicketNo>,
+    },
+    Sync {
+        sent_at: Nanos,
+        heads: Vec<TicketNo>,
+    },
+    /// `missing`: what it means when a held ticket is not there.
+    Restore {
+        run: u64,
+        tickets: Vec<TicketNo>,
+        sent_at: Nanos,
+        missing: LostReason,
+    },
     Goodbye,
 }
 
@@ -358,7 +378,7 @@ impl LimiterState {
             settings,
             version: 0,
             epoch: 0,
-            revokes: None,
+            revokes: 0,
             heard_at: 0,
             unsent: BTreeSet::new(),
             queued: BTreeMap::new(),

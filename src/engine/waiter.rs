@@ -29,7 +29,8 @@ pub(crate) struct Terms {
     pub may_wait: bool,
     pub started: Nanos,
     pub deadline: Nanos,
-    pub sink: Sink,
+    /// Taken by the one that delivers: a queue that holds the permit must not be held by it.
+    pub sink: Mutex<Option<Sink>>,
 }
 
 impl Terms {
@@ -44,7 +45,7 @@ impl Terms {
             may_wait: max_wait > 0,
             started: now,
             deadline: if bound == NEVER { NEVER } else { now.saturating_add(bound) },
-            sink,
+            sink: Mutex::new(Some(sink)),
         }
     }
 }
@@ -154,8 +155,9 @@ impl Waiter {
             desk.done = true;
             desk.position = None;
         }
-        match self.terms.get().map(|t| &t.sink) {
-            Some(Sink::Completion(queue, token)) => queue.push(*token, self.outcome()),
+        let sink = self.terms.get().and_then(|t| t.sink.lock().take());
+        match sink {
+            Some(Sink::Completion(queue, token)) => queue.push(token, self.outcome()),
             Some(Sink::Blocking) | None => {
                 self.settled.notify_all();
             }

@@ -142,7 +142,9 @@ fn flushall_under_load_breaks_neither_the_limit_nor_the_order_and_needs_no_resta
     check_limit(&holds, 3);
     check_order(&holds);
     for worker in &workers {
-        let bad = |r: &Report| r.what == "failed" || r.what == "event" || r.what == "released" && r.words[0] != "ok";
+        // A permit whose release came to the empty server before anything else is gone with the rest: stale.
+        let fine = |r: &Report| r.what != "released" || ["ok", "Stale"].contains(&r.words[0].as_str());
+        let bad = |r: &Report| r.what == "failed" || r.what == "event" || !fine(r);
         assert!(!worker.reports().iter().any(bad), "{:?}", worker.reports().iter().find(|r| bad(r)));
     }
     assert_empty(&server, &open(&server.url(), "a", 3, LEASE).1);
@@ -178,6 +180,7 @@ fn on_a_full_server_everything_works_but_new_requests_and_these_heal() {
         let refused = first.acquire(&Request::new().max_wait(ms(200))).unwrap_err();
         assert!(matches!(refused, Error::Overloaded { .. }), "{flavor}: {refused:?}");
         assert!(tickets[1].cancel());
+        assert_eq!(done.poll(1, SOON)[0].result.as_ref().unwrap_err(), &Error::Cancelled);
         wait_status(&first, "the cancel came through", |s| s.waiting == 2);
         given.release().expect("release");
         let (token, granted) = take(&done);
@@ -185,7 +188,6 @@ fn on_a_full_server_everything_works_but_new_requests_and_these_heal() {
         let_pass(&server, "a", 2 * LEASE);
         assert!(kept.is_valid() && granted.is_valid(), "{flavor}: the heartbeat failed");
         let patient = first.acquire_start(&Request::new().wait_forever(), &done, 3).expect("start");
-        assert_eq!(done.poll(1, SOON)[0].result.as_ref().unwrap_err(), &Error::Cancelled);
         raw::<()>(&server, "CONFIG SET maxmemory 0");
         eventually("the patient one is in line", SOON, || patient.last_position().is_some());
         drop((kept, granted));

@@ -142,7 +142,7 @@ fn deadlines_run_by_the_clients_own_clock() {
     for url in [server_url(), ("memory:p10-deadlines".to_owned(), None)] {
         let clock = Clock::manual();
         let client = Client::builder(&url.0).clock(clock.clone()).open().unwrap();
-        let limiter = limiter(&client, "a", 1, HOUR);
+        let limiter = limiter(&client, "a", 1, Duration::from_secs(60));
         let permit = limiter.acquire(&Request::new()).expect("a permit");
         let done = Completions::new();
         limiter.acquire_start(&Request::new().max_wait(HOUR), &done, 1).expect("start");

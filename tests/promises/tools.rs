@@ -128,7 +128,8 @@ pub fn drain_in_order(from: &Completions, tokens: impl IntoIterator<Item = u64>)
 
 #[track_caller]
 pub fn wait_status(limiter: &Limiter, what: &str, condition: impl Fn(&Status) -> bool) {
-    eventually(what, SOON, || limiter.status().is_ok_and(|status| condition(&status)));
+    let look = || limiter.status().is_ok_and(|status| condition(&status));
+    eventually(what, SOON, look);
 }
 
 /// Nothing is held or waits, and nothing is left of those that did (P3).

@@ -204,25 +204,25 @@ impl Model {
     }
 
     /// Everything is gone, as after FLUSHALL.
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn lose(&mut self) {
         *self = Model::new();
     }
 
     /// The instance's time has passed.
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn expire(&mut self, instance: &Arc<str>) {
         self.set_expiry(instance, 1);
     }
 
     /// Whatever the grace was, it is over.
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn end_grace(&mut self) {
         self.grace = self.grace.min(1);
     }
 
     /// A key was lost.
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn damage(&mut self) {
         self.run = "".into();
     }

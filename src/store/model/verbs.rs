@@ -7,8 +7,8 @@ use crate::store::{RestoreKind, Restored, Row, Standing, StatusView, Synced, Was
 
 impl Model {
     pub(super) fn verb(&mut self, caller: &Caller, header: &Header, verb: &Verb, wall: u64) -> Verdict {
-        if let Verb::Status | Verb::List { .. } | Verb::Position(_) = verb {
-            return self.look(caller, verb, wall);
+        if let Verb::Position(tickets) = verb {
+            return self.position(caller, tickets);
         }
         let needs = Needs {
             strict: matches!(verb, Verb::Acquire { .. } | Verb::PutBack(_) | Verb::Sync { .. }),
@@ -34,7 +34,9 @@ impl Model {
             Verb::Configure(change) => self.configure(change),
             Verb::Revoke(ticket) => self.revoke(ticket),
             Verb::Leave => self.leave(caller),
-            Verb::Status | Verb::List { .. } | Verb::Position(_) => unreachable!("looked at above"),
+            Verb::Status => self.status(),
+            Verb::List { held, offset, count } => self.list(*held, *offset as usize, *count as usize),
+            Verb::Position(tickets) => self.position(caller, tickets),
         }
     }
 
@@ -221,31 +223,25 @@ impl Model {
         Verdict::Left { more: self.more }
     }
 
-    /// The verbs that write nothing.
-    fn look(&mut self, caller: &Caller, verb: &Verb, wall: u64) -> Verdict {
+    /// The one verb that writes nothing.
+    fn position(&self, caller: &Caller, tickets: &[TicketNo]) -> Verdict {
         if !self.exists {
             return Verdict::NoSuchLimiter;
         }
-        let now = (wall + self.skew).max(self.now);
-        match verb {
-            Verb::Status => self.status(now),
-            Verb::List { held: true, offset, count } => {
-                let page = self.held.values().skip(*offset as usize).take(*count as usize);
-                Verdict::List { rows: page.map(|id| self.row(id)).collect(), now }
-            }
-            Verb::List { held: false, offset, count } => {
-                let page = self.queue.iter().skip(*offset as usize).take(*count as usize);
-                Verdict::List { rows: page.map(|(_, id)| self.row(id)).collect(), now }
-            }
-            Verb::Position(tickets) => {
-                let position = |no: &TicketNo| {
-                    let position = self.position_of(&TicketId { instance: caller.instance.clone(), no: *no });
-                    (position, if position == 0 { None } else { self.estimate(position) })
-                };
-                Verdict::Positions(tickets.iter().map(position).collect())
-            }
-            _ => unreachable!("every other verb writes"),
-        }
+        let position = |no: &TicketNo| {
+            let position = self.position_of(&TicketId { instance: caller.instance.clone(), no: *no });
+            (position, if position == 0 { None } else { self.estimate(position) })
+        };
+        Verdict::Positions(tickets.iter().map(position).collect())
+    }
+
+    fn list(&mut self, held: bool, offset: usize, count: usize) -> Verdict {
+        self.dispatch();
+        let rows = match held {
+            true => self.held.values().skip(offset).take(count).map(|id| self.row(id)).collect(),
+            false => self.queue.iter().skip(offset).take(count).map(|(_, id)| self.row(id)).collect(),
+        };
+        Verdict::List { rows, now: self.now }
     }
 
     fn row(&self, id: &TicketId) -> Row {
@@ -260,7 +256,8 @@ impl Model {
         }
     }
 
-    fn status(&self, now: u64) -> Verdict {
+    fn status(&mut self) -> Verdict {
+        self.dispatch();
         let serves_at_once = self.free() > 0 && self.queue.is_empty();
         Verdict::Status(StatusView {
             config: self.config.clone(),
@@ -269,7 +266,7 @@ impl Model {
             waiting: self.waiting(),
             instances: self.instances.len() as u64,
             granted: self.granted,
-            grace: Duration::from_millis(self.grace.saturating_sub(now) / 1000),
+            grace: Duration::from_millis(self.grace.saturating_sub(self.now) / 1000),
             typical_hold: (self.hold > 0).then(|| Duration::from_micros(self.hold)),
             estimate: if serves_at_once { Some(Duration::ZERO) } else { self.estimate(self.waiting() + 1) },
         })

@@ -22,7 +22,7 @@ pub fn redis_acl() -> String {
     format!("resetkeys ~fq:* resetchannels &fq:* -@all {}", rights.join(" "))
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

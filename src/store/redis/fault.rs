@@ -94,7 +94,7 @@ fn looks_like_tls(error: &RedisError) -> bool {
     ["certificate", "tls", "invalidcontenttype", "corrupt message"].iter().any(|word| text.contains(word))
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

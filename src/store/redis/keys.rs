@@ -32,7 +32,7 @@ fn decode(name: &str) -> Option<String> {
     (!name.contains(['{', '}'])).then(|| name.replace("%7D", "}").replace("%7B", "{").replace("%25", "%"))
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -8,7 +8,7 @@ use super::decode;
 use super::encode::{By, Sender, command};
 use super::fault::{self, Fault};
 use super::script::Script;
-use crate::store::{Answer, Call, StoreError, Verb};
+use crate::store::{Answer, Call, StoreError, Verb, Verdict};
 
 /// What a round came to.
 pub(super) struct Outcome {
@@ -121,6 +121,11 @@ impl<'a> Round<'a> {
                 StoreError::Fatal(crate::Error::Server { detail })
             }),
         };
+        // The `restore` it should have come after may be among those that are sent again; it has done nothing.
+        if !unknown.is_empty() && answer.as_ref().is_ok_and(|answer| answer.verdict == Verdict::Resync) {
+            unknown.push(index);
+            return;
+        }
         self.answers[index] = Some(answer);
     }
 }

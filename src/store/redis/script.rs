@@ -100,7 +100,7 @@ fn part(name: &str) -> &'static str {
     found.unwrap_or_else(|| panic!("a script includes {name:?}, and lua/lib has no such part")).1
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
