@@ -26,7 +26,8 @@ try('ZRANK', sorted, 'm')
 try('ZRANGE', sorted, 0, 0, 'WITHSCORES')
 try('ZRANGEBYSCORE', sorted, '-inf', '+inf', 'LIMIT', 0, 1)
 try('ZREM', sorted, 'm')
-try('PEXPIRE', hash, 1000)
+try('PEXPIRE', hash, 1000) -- should UNLINK be denied
+try('PEXPIRE', sorted, 1000)
 try('PUBLISH', 'fq:' .. ARGV[1], '0 p')
 try('UNLINK', hash, sorted)
 return errors

@@ -81,9 +81,9 @@ impl ClientBuilder {
     /// # Errors
     /// [`Error::Invalid`] for a URL or timeout that means nothing.
     pub fn open(self) -> Result<Client, Error> {
-        let smallest = Duration::from_millis(10);
-        if self.connect_timeout < smallest || self.io_timeout < smallest {
-            return Err(Error::invalid("timeout", "connect_timeout and io_timeout have to be at least 10ms"));
+        let sensible = Duration::from_millis(10)..=Duration::from_secs(3600);
+        if !sensible.contains(&self.connect_timeout) || !sensible.contains(&self.io_timeout) {
+            return Err(Error::invalid("timeout", "connect_timeout and io_timeout have to be between 10ms and 1h"));
         }
         let instance: Arc<str> = jitter::random_name()?.into();
         let description = self.description.clone().unwrap_or_else(default_description).replace(['\n', '\r'], " ");

@@ -36,7 +36,8 @@ if sweeping > 0 then
     end
     if misfit and not dead then
       messages = messages or {}
-      messages[owner] = (messages[owner] and messages[owner] .. ' ' or '') .. 'x,' .. string.match(ticket, '%d*$')
+      messages[owner] = (messages[owner] and messages[owner] .. ' ' or '') 
+        .. format('x,%s,%d', string.match(ticket, '%d*$'), limit)
     end
   end
   if #page == 2 * BATCH then
@@ -73,7 +74,7 @@ while used < limit and waiting > 0 and paused == 0 and now >= grace do
       call('ZREM', QUEUE, ticket)
       call('HDEL', TICKETS, ticket)
       waiting = waiting - 1
-      word = 'x,' .. string.match(ticket, '%d*$')
+      word = format('x,%s,%d', string.match(ticket, '%d*$'), limit)
     elseif cost > limit - used then
       blocked = true -- nobody passes the head
       break

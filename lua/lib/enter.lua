@@ -61,7 +61,7 @@ if not resync then
 end
 
 -- For dispatch: work is left for the next call; what the caller is to be told; what others are.
---   "g,number,fence,order" granted   "x,number" impossible   "r,number" permit revoked   "v,number" place revoked
+--   "g,number,fence,order" granted   "x,number,limit" impossible   "r,number" permit revoked   "v,number" place revoked
 local more, mine, messages = 0, '', nil
 
 if resync then

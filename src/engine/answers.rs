@@ -90,12 +90,19 @@ impl Engine {
         match answer.verdict {
             Verdict::Granted { fence, order } => {
                 self.grant_if_confirmed(table, no, (fence, order), answer.epoch, now, fx);
+                if table.tickets.get(&no).is_some_and(|slot| slot.phase == Phase::InFlight) {
+                    self.unsend(table, no, None);
+                    self.retry_later(table, limiter, now, fx);
+                }
             }
             Verdict::Queued { order, position, estimate } => {
                 waiter.set_order(order);
                 waiter.set_position(Some(Position { position, estimate }));
                 table.enter_phase(no, Phase::Queued);
                 self.plan_sync(table, limiter, now, fx);
+                if table.tickets.get_mut(&no).is_some_and(|slot| std::mem::take(&mut slot.told)) {
+                    self.request_sync(table, limiter, now, fx);
+                }
             }
             Verdict::Resync => {
                 self.unsend(table, no, None);
@@ -115,7 +122,10 @@ impl Engine {
             refusal => {
                 let why = self.why_refused(&waiter, refusal, now);
                 // The store has nothing of it: there is nothing to clean up there.
-                table.enter_phase(no, Phase::Unsent { sent: false });
+                table.enter_phase(no, Phase::Unsent);
+                if let Some(slot) = table.tickets.get_mut(&no) {
+                    slot.arrived = false;
+                }
                 self.refuse(table, &waiter, why, now, fx);
             }
         }
@@ -144,13 +154,18 @@ impl Engine {
     fn ticket_failed(&self, table: &mut Table, no: TicketNo, error: StoreError, now: Nanos, fx: &mut Effects) {
         let Some(slot) = table.tickets.get(&no) else { return };
         let (waiter, limiter) = (slot.waiter.clone(), slot.limiter);
+        let arrived = slot.arrived || !matches!(error, StoreError::Away { .. });
         match error {
             StoreError::Fatal(error) => {
-                self.unsend(table, no, Some(error.clone()));
+                // Refused before anything was written; a clean-up would only be refused as well.
+                table.enter_phase(no, Phase::Unsent);
                 self.refuse(table, &waiter, (TicketState::Failed, error), now, fx);
             }
-            StoreError::Away { detail } => {
+            StoreError::Away { detail } | StoreError::Lost { detail } => {
                 self.unsend(table, no, Some(unavailable(detail)));
+                if !arrived && let Some(slot) = table.tickets.get_mut(&no) {
+                    slot.arrived = false; // while the store is away, a ticket leaves no trace when it ends
+                }
                 if table.away.is_some() {
                     self.admit_by_outage_policy(table, limiter, now, fx);
                 }
@@ -167,8 +182,9 @@ impl Engine {
     }
 
     fn unsend(&self, table: &mut Table, no: TicketNo, why: Option<Error>) {
-        table.enter_phase(no, Phase::Unsent { sent: true });
+        table.enter_phase(no, Phase::Unsent);
         if let Some(slot) = table.tickets.get_mut(&no) {
+            slot.arrived = true;
             slot.last_error = why.or(slot.last_error.take());
         }
     }
@@ -189,11 +205,10 @@ impl Engine {
         let state = &table.limiters[limiter];
         if epoch == state.epoch && !state.restoring() && state.is_confirmed(now) {
             self.grant(table, no, fence, order, now, fx);
-        } else if slot.phase == Phase::InFlight {
-            self.unsend(table, no, None);
-            self.request_sync(table, limiter, now, fx);
-            self.retry_later(table, limiter, now, fx);
         } else {
+            if let Some(slot) = table.tickets.get_mut(&no) {
+                slot.told = true; // a message may have overtaken the answer, which is to be followed by a sync then
+            }
             self.request_sync(table, limiter, now, fx);
         }
     }
@@ -223,7 +238,7 @@ impl Engine {
                 self.stay(table, tickets);
                 return self.retry_later(table, limiter, now, fx);
             }
-            Err(StoreError::Away { .. }) => return self.stay(table, tickets),
+            Err(StoreError::Away { .. } | StoreError::Lost { .. }) => return self.stay(table, tickets),
             Err(StoreError::Busy { .. } | StoreError::Full { .. }) => {
                 self.stay(table, tickets);
                 return self.retry_later(table, limiter, now, fx);

@@ -212,12 +212,14 @@ impl Engine {
             limiter,
             phase: Phase::InFlight,
             puts_back,
+            told: false,
+            arrived: puts_back,
             last_error: None,
             ack: None,
             max_hold_at: NEVER,
         };
         table.tickets.insert(no, slot);
-        table.enter_phase(no, Phase::Unsent { sent: puts_back });
+        table.enter_phase(no, Phase::Unsent);
         table.arm(waiter.deadline(), Timer::Deadline(no), fx);
         if table.away.is_some() && self.admit_by_outage_policy(table, limiter, now, fx) {
             return;
@@ -229,7 +231,7 @@ impl Engine {
     fn send_ticket(&self, table: &mut Table, no: TicketNo, now: Nanos, fx: &mut Effects) {
         let Some(slot) = table.tickets.get(&no) else { return };
         let limiter = slot.limiter;
-        if !matches!(slot.phase, Phase::Unsent { .. }) || table.limiters[limiter].restoring() {
+        if slot.phase != Phase::Unsent || table.limiters[limiter].restoring() {
             return;
         }
         let verb = if slot.puts_back {
@@ -283,7 +285,7 @@ impl Engine {
         }
         let max_hold = table.limiters[limiter].settings.max_hold;
         if max_hold > 0 {
-            let at = now.saturating_add(max_hold * 1_000_000);
+            let at = now.saturating_add(max_hold.saturating_mul(1_000_000));
             if let Some(slot) = table.tickets.get_mut(&no) {
                 slot.max_hold_at = at;
             }

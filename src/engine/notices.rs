@@ -52,8 +52,8 @@ impl Engine {
                 self.grant_if_confirmed(table, no, (fence, order), epoch, now, fx);
             }
             Notice::Granted { no, .. } => self.give_back_orphan(table, limiter, no, now, fx),
-            Notice::Impossible { no } => self.place_gone(table, no, epoch, true, now, fx),
-            Notice::PlaceRevoked { no } => self.place_gone(table, no, epoch, false, now, fx),
+            Notice::Impossible { no, limit } => self.place_gone(table, no, epoch, Some(limit), now, fx),
+            Notice::PlaceRevoked { no } => self.place_gone(table, no, epoch, None, now, fx),
             Notice::PermitRevoked { no } => {
                 let held = table.tickets.get(&no).is_some_and(|slot| slot.phase == Phase::Held);
                 if held && self.speaks_of_now(table, no, epoch) {
@@ -74,21 +74,35 @@ impl Engine {
         table.tickets.get(&no).is_some_and(|slot| table.limiters[slot.limiter].epoch == epoch)
     }
 
-    fn place_gone(&self, table: &mut Table, no: TicketNo, epoch: u64, impossible: bool, now: Nanos, fx: &mut Effects) {
+    fn place_gone(
+        &self,
+        table: &mut Table,
+        no: TicketNo,
+        epoch: u64,
+        impossible: Option<u64>,
+        now: Nanos,
+        fx: &mut Effects,
+    ) {
         let waits = table.tickets.get(&no).is_some_and(|slot| matches!(slot.phase, Phase::Queued | Phase::InFlight));
         if waits && self.speaks_of_now(table, no, epoch) {
             self.out_of_line(table, no, impossible, now, fx);
         }
     }
 
-    /// The store has dropped a waiting ticket: its cost does not fit any more, or an operator took its place.
-    pub(super) fn out_of_line(&self, table: &mut Table, no: TicketNo, impossible: bool, now: Nanos, fx: &mut Effects) {
+    /// The store has dropped a waiting ticket: its cost does not fit under this limit, or an operator took its place.
+    pub(super) fn out_of_line(
+        &self,
+        table: &mut Table,
+        no: TicketNo,
+        impossible: Option<u64>,
+        now: Nanos,
+        fx: &mut Effects,
+    ) {
         let Some(slot) = table.tickets.get(&no) else { return };
         let waiter = slot.waiter.clone();
-        let limit = table.limiters[slot.limiter].settings.limit;
         let why = match impossible {
-            true => (TicketState::Rejected, Error::Impossible { cost: waiter.cost(), limit }),
-            false => (TicketState::Failed, Error::Revoked),
+            Some(limit) => (TicketState::Rejected, Error::Impossible { cost: waiter.cost(), limit }),
+            None => (TicketState::Failed, Error::Revoked),
         };
         self.refuse(table, &waiter, why, now, fx);
     }

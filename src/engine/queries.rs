@@ -96,7 +96,9 @@ impl Engine {
 
 fn to_error(error: StoreError) -> Error {
     match error {
-        StoreError::Away { detail } | StoreError::Busy { detail } => super::answers::unavailable(detail),
+        StoreError::Away { detail } | StoreError::Lost { detail } | StoreError::Busy { detail } => {
+            super::answers::unavailable(detail)
+        }
         StoreError::Full { detail } => Error::Overloaded { detail },
         StoreError::Fatal(error) => error,
     }

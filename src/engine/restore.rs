@@ -117,7 +117,7 @@ impl Engine {
         }
         let Ok(Answer { verdict: Verdict::Restored(standings), epoch: answered, .. }) = result else {
             state.restore = RestoreState::Wanted; // the link's return, or a retry, begins anew
-            if !matches!(result, Err(StoreError::Away { .. })) {
+            if !matches!(result, Err(StoreError::Away { .. } | StoreError::Lost { .. })) {
                 self.retry_later(table, limiter, now, fx);
             }
             return;

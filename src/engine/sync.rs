@@ -86,7 +86,7 @@ impl Engine {
                 Verdict::Refused => again = true,
                 _ => {}
             },
-            Err(StoreError::Away { .. }) => {} // the link's return syncs
+            Err(StoreError::Away { .. } | StoreError::Lost { .. }) => {} // the link's return syncs
             Err(StoreError::Busy { .. } | StoreError::Full { .. }) => self.retry_later(table, limiter, now, fx),
             Err(StoreError::Fatal(error)) => {
                 tracing::error!(limiter = %table.limiters[limiter].core.name, %error, "the heartbeat failed");
@@ -144,7 +144,7 @@ impl Engine {
         for (no, standing) in heads.iter().zip(standings) {
             let Some(slot) = table.tickets.get(no).filter(|slot| slot.phase == Phase::Queued) else { continue };
             let limit = table.limiters[slot.limiter].settings.limit;
-            let impossible = slot.waiter.cost() > limit && limit > 0;
+            let impossible = Some(limit).filter(|limit| slot.waiter.cost() > *limit && *limit > 0);
             match *standing {
                 Standing::Queued => {}
                 Standing::Held { fence, order } => self.grant_if_confirmed(table, *no, (fence, order), epoch, now, fx),

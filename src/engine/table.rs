@@ -76,10 +76,8 @@ pub(crate) enum RestoreState {
 /// Where a ticket is on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// `sent`: an earlier attempt may have arrived.
-    Unsent {
-        sent: bool,
-    },
+    /// Never sent, or to be sent again.
+    Unsent,
     InFlight,
     Queued,
     Held,
@@ -98,6 +96,10 @@ pub(crate) struct Slot {
     pub phase: Phase,
     /// The ticket returns to the line instead of entering it.
     pub puts_back: bool,
+    /// An earlier attempt may have reached the store.
+    pub arrived: bool,
+    /// A message says that it was granted, and could not be believed yet.
+    pub told: bool,
     /// Why the last attempt failed.
     pub last_error: Option<Error>,
     /// Who waits for a release's answer.
@@ -262,7 +264,7 @@ impl Table {
         let state = &self.limiters[limiter];
         let bare = state.queued.is_empty() && state.held.is_empty();
         // An idle limiter's keys expire; that is no loss of state, and needs no grace.
-        let forgotten = bare && now.saturating_sub(state.heard_at) > state.settings.idle * 500_000;
+        let forgotten = bare && now.saturating_sub(state.heard_at) > state.settings.idle.saturating_mul(500_000);
         let epoch = if forgotten { 0 } else { state.epoch };
         let header = Header { epoch, bare, declaration: state.declaration.clone() };
         Call { limiter: state.core.name.clone(), header, verb }
@@ -274,14 +276,14 @@ impl Table {
         let state = &mut self.limiters[slot.limiter];
         let order = slot.waiter.order();
         match slot.phase {
-            Phase::Unsent { .. } => drop(state.unsent.remove(&no)),
+            Phase::Unsent => drop(state.unsent.remove(&no)),
             Phase::Queued => drop(state.queued.remove(&(order, no))),
             Phase::Held => drop(state.held.remove(&no)),
             Phase::Leaving { .. } => drop(state.leaving.remove(&no)),
             Phase::InFlight => {}
         }
         match phase {
-            Phase::Unsent { .. } => drop(state.unsent.insert(no)),
+            Phase::Unsent => drop(state.unsent.insert(no)),
             Phase::Queued => drop(state.queued.insert((order, no), ())),
             Phase::Held => drop(state.held.insert(no)),
             Phase::Leaving { .. } => drop(state.leaving.insert(no)),
@@ -306,10 +308,10 @@ impl Table {
         let Some(slot) = self.tickets.get_mut(&no) else { return };
         let fence = match slot.phase {
             Phase::Leaving { .. } => return,
-            Phase::Unsent { sent: false } => return self.remove(no, fx),
+            Phase::Unsent if !slot.arrived => return self.remove(no, fx),
             // A permit that the store has never counted has no fence, and may still be queued there.
             Phase::Held => Some(slot.waiter.ticket.fence()).filter(|fence| *fence != 0),
-            Phase::Unsent { sent: true } | Phase::InFlight | Phase::Queued => None,
+            Phase::Unsent | Phase::InFlight | Phase::Queued => None,
         };
         let (deadline, max_hold_at, limiter) = (slot.waiter.deadline(), slot.max_hold_at, slot.limiter);
         self.disarm(deadline, Timer::Deadline(no));

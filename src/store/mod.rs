@@ -215,7 +215,7 @@ pub(crate) struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notice {
     Granted { no: TicketNo, fence: u64, order: u64 },
-    Impossible { no: TicketNo },
+    Impossible { no: TicketNo, limit: u64 },
     PermitRevoked { no: TicketNo },
     PlaceRevoked { no: TicketNo },
 }
@@ -223,9 +223,12 @@ pub(crate) enum Notice {
 /// Why a call has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum StoreError {
-    /// Not reachable. Whether a command that was under way took effect is unknown; verbs are idempotent.
+    /// Not reachable; the call was not sent.
     #[error("{detail}")]
     Away { detail: String },
+    /// Sent, and the connection ended before the answer: whether it took effect is unknown. Verbs are idempotent.
+    #[error("{detail}")]
+    Lost { detail: String },
     /// Reachable, but it does not take this command now.
     #[error("{detail}")]
     Busy { detail: String },

@@ -3,6 +3,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod input;
+mod input_server;
+mod outage;
 mod p01_declared;
 mod p01_limit;
 mod p02_close;
@@ -16,6 +19,8 @@ mod p07_wakeup;
 mod p08_crash;
 mod p09_state_loss;
 mod p10_clocks;
+mod p11_cost;
+mod p12_idle;
 mod stores;
 mod tools;
 mod workers;

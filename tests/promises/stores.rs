@@ -155,10 +155,19 @@ pub fn next(completions: &Completions) -> Completion {
     eventually_some("a completion", SOON, || completions.poll(1, Duration::from_millis(20)).pop())
 }
 
-/// The next `count` completions, which all have to be there in the end.
+/// The next `count` completions, by token: who is granted at the same time may hear of it in any order.
 #[track_caller]
 pub fn next_all(completions: &Completions, count: usize) -> Vec<Completion> {
-    (0..count).map(|_| next(completions)).collect()
+    let mut all: Vec<_> = (0..count).map(|_| next(completions)).collect();
+    all.sort_by_key(|completion| completion.token);
+    all
+}
+
+/// The tokens of completions that all have to be grants.
+#[track_caller]
+pub fn tokens(completions: &[Completion]) -> Vec<u64> {
+    assert!(completions.iter().all(|completion| completion.result.is_ok()), "{completions:?}");
+    completions.iter().map(|completion| completion.token).collect()
 }
 
 /// The next completion, which has to be a grant of this token.

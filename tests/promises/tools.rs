@@ -40,6 +40,8 @@ pub struct Record(Vec<f64>);
 /// Places in a [`Record`].
 pub const NOW: usize = 1;
 pub const SKEW: usize = 2;
+pub const USED: usize = 5;
+pub const DUE: usize = 14;
 
 impl Record {
     /// `None`: there is no such limiter.
@@ -49,7 +51,11 @@ impl Record {
         bytes.map(|bytes| Record(bytes.chunks_exact(8).map(double).collect()))
     }
 
-    pub fn get(&self, place: usize) -> Duration {
+    pub fn number(&self, place: usize) -> f64 {
+        self.0[place]
+    }
+
+    pub fn time(&self, place: usize) -> Duration {
         Duration::from_micros(self.0[place] as u64)
     }
 
@@ -72,7 +78,7 @@ impl Record {
 /// waits, so that everybody has had the opportunity to do what is to be done in that time.
 #[track_caller]
 pub fn let_pass(server: &Server, name: &str, time: Duration) {
-    let now = || Record::read(server, name).map(|record| record.get(NOW));
+    let now = || Record::read(server, name).map(|record| record.time(NOW));
     let end = now().expect("a limiter") + time;
     eventually("heartbeats moved the limiter's clock on", SOON, || now().is_some_and(|now| now >= end));
 }

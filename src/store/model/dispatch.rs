@@ -36,7 +36,7 @@ impl Model {
                 self.forget(&id);
             } else if self.impossible(cost) {
                 self.forget(&id);
-                self.tell(&id, Notice::Impossible { no: id.no });
+                self.tell(&id, Notice::Impossible { no: id.no, limit: self.settings().limit });
             } else if cost > self.free() {
                 return false; // nobody passes the head
             } else {
@@ -112,7 +112,7 @@ impl Model {
                 self.forget(id);
             } else if matches!(self.sweep, Sweep::Queue(_)) && self.impossible(cost) {
                 self.forget(id);
-                self.tell(id, Notice::Impossible { no: id.no });
+                self.tell(id, Notice::Impossible { no: id.no, limit: self.settings().limit });
             }
         }
         self.advance_sweep((page.len() == BATCH).then(|| page[page.len() - 1].0));

@@ -145,12 +145,13 @@ impl Model {
 
     /// Whether nothing would be lost by forgetting the limiter.
     pub(crate) fn is_idle(&self) -> bool {
-        self.tickets.is_empty() && self.instances.is_empty()
+        self.tickets.is_empty()
     }
 
     /// For how long it may be idle before it is forgotten.
     pub(crate) fn idle_time(&self) -> Duration {
-        Duration::from_millis(self.settings().idle)
+        let settings = self.settings();
+        Duration::from_millis(settings.idle.max(2 * settings.lease)) // the lease may be an operator's
     }
 
     /// When a verb last ran.

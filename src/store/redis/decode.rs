@@ -158,7 +158,7 @@ fn notice(text: &str) -> Read<Notice> {
     let no: TicketNo = parse(parts.next())?;
     Ok(match kind {
         "g" => Notice::Granted { no, fence: parse(parts.next())?, order: parse(parts.next())? },
-        "x" => Notice::Impossible { no },
+        "x" => Notice::Impossible { no, limit: parse(parts.next())? },
         "r" => Notice::PermitRevoked { no },
         "v" => Notice::PlaceRevoked { no },
         _ => return Err(Garbled(format!("notice {text:?}"))),

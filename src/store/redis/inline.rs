@@ -32,6 +32,6 @@ pub(super) fn exchange(
     if outcome.timed_out {
         return (Err(StoreError::Busy { detail: "no answer yet".into() }), restored);
     }
-    let answer = outcome.answers.pop().unwrap_or_else(|| Err(StoreError::Away { detail: "no answer".into() }));
+    let answer = outcome.answers.pop().unwrap_or_else(|| Err(StoreError::Lost { detail: "no answer".into() }));
     (answer, outcome.broken.is_none() && restored)
 }

@@ -3,7 +3,7 @@
 //! thread, which may be stuck in a stalled connection for as long as the I/O timeout.
 //!
 //! Any I/O error ends the connection, and with it every call that was under way: whether those took effect is
-//! unknown, so they are answered with `Away` and asked again on the next connection. That one has a higher
+//! unknown, so they are answered with `Lost` and asked again on the next connection. That one has a higher
 //! generation, which the scripts remember: a command of the old connection that was stuck in the network is refused.
 //!
 //! While there is something to reconnect for, the thread tries again and again, with growing pauses.
@@ -138,7 +138,9 @@ impl Link {
             Err(error) => {
                 self.state.pause = (self.state.pause * 2).clamp(FIRST_PAUSE, LAST_PAUSE);
                 self.state.next_attempt = Some(Instant::now() + jitter::spread(self.state.pause));
-                if let Some(listener) = self.listener.upgrade() {
+                // A wrong password is no outage: whoever asks is told of it.
+                let is_outage = !matches!(error, StoreError::Fatal(_));
+                if let Some(listener) = self.listener.upgrade().filter(|_| is_outage) {
                     listener.link_down(&error.to_string());
                 }
                 self.state.last_error = Some(error);

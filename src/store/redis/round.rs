@@ -50,7 +50,7 @@ impl<'a> Round<'a> {
             self.pass(&unknown, By::Source);
         }
         let lost = self.broken.clone().unwrap_or_else(|| "no answer".into());
-        let or_lost = |answer: Option<_>| answer.unwrap_or_else(|| Err(StoreError::Away { detail: lost.clone() }));
+        let or_lost = |answer: Option<_>| answer.unwrap_or_else(|| Err(StoreError::Lost { detail: lost.clone() }));
         let answers = self.answers.into_iter().map(or_lost).collect();
         Outcome { answers, broken: self.broken, timed_out: self.timed_out }
     }
