@@ -99,6 +99,11 @@ impl Engine {
                 waiter.set_order(order);
                 waiter.set_position(Some(Position { position, estimate }));
                 table.enter_phase(no, Phase::Queued);
+                if !waiter.may_wait() {
+                    // Put back, and not to wait: an enqueue would have been answered with `busy`.
+                    let why = (TicketState::TimedOut, self.timed_out(&waiter, now));
+                    return self.refuse(table, &waiter, why, now, fx);
+                }
                 self.plan_sync(table, limiter, now, fx);
                 if table.tickets.get_mut(&no).is_some_and(|slot| std::mem::take(&mut slot.told)) {
                     self.request_sync(table, limiter, now, fx);

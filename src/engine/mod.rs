@@ -237,11 +237,10 @@ impl Engine {
         let verb = if slot.puts_back {
             Verb::PutBack(no)
         } else {
-            let terms = slot.waiter.terms.get();
             Verb::Acquire {
                 no,
                 cost: slot.waiter.cost(),
-                may_wait: terms.is_none_or(|t| t.may_wait),
+                may_wait: slot.waiter.may_wait(),
                 order: slot.waiter.order(),
                 label: slot.waiter.label(),
             }
@@ -379,8 +378,7 @@ impl Engine {
         again.set_former_fence(waiter.ticket.fence().max(waiter.former_fence()));
         let request = Request { max_wait: Some(max_wait), cost: waiter.cost(), label: waiter.label() };
         self.with_table(|table, now, fx| {
-            let terms = Terms::new(&request, 0, now, nanos(self.patience), Sink::Blocking);
-            let _ = again.terms.set(Terms { may_wait: true, ..terms });
+            let _ = again.terms.set(Terms::new(&request, 0, now, nanos(self.patience), Sink::Blocking));
             if table.stage != Stage::Running && again.refuse(TicketState::Closed, Error::Closed) {
                 table.clean_up(waiter.no, now, fx);
                 fx.settled.push(again.clone());

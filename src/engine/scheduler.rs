@@ -43,7 +43,7 @@ impl Engine {
             self.due(&mut table, timer, now, &mut fx);
         }
         self.advance_closing(&mut table, now, &mut fx);
-        if table.stage == Stage::Closed {
+        if matches!(table.stage, Stage::Closed | Stage::Ended) {
             self.run(table, fx);
             self.end();
             return false;
@@ -77,7 +77,7 @@ impl Engine {
         let waiter = slot.waiter.clone();
         let never_in_line = slot.phase != Phase::Queued && waiter.order() == 0;
         let away = table.away.clone().map(super::answers::unavailable);
-        let patience_over = waiter.terms.get().is_some_and(|t| !t.may_wait);
+        let patience_over = !waiter.may_wait();
         let why_not =
             slot.last_error.clone().or(away).or_else(|| {
                 patience_over.then(|| super::answers::unavailable("the store did not answer in time".into()))

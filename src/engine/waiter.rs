@@ -103,6 +103,11 @@ impl Waiter {
         self.terms.get().map_or(1, |t| t.cost)
     }
 
+    /// Whether it may stand in line at all.
+    pub(crate) fn may_wait(&self) -> bool {
+        self.terms.get().is_none_or(|t| t.may_wait)
+    }
+
     pub(crate) fn label(&self) -> Arc<str> {
         self.terms.get().map_or_else(|| "".into(), |t| t.label.clone())
     }

@@ -107,6 +107,20 @@ fn a_lost_reply_to_a_release_frees_once() {
 }
 
 #[test]
+fn a_release_that_arrives_a_second_time_takes_nothing_from_the_next_holder() {
+    let net = Net::new(1);
+    let permit = take(&net.limiter);
+    let held = net.proxy.hold_next_request(permit.fence().to_string().as_bytes());
+    permit.release().expect("it is sent again");
+    let next = take(&net.observer);
+    held.deliver();
+    assert_eq!(net.observer.status().expect("status").used, 1);
+    assert!(net.limiter.try_acquire(&fairq::Request::new()).expect("ask").is_none());
+    next.release().expect("release");
+    net.assert_nothing_left();
+}
+
+#[test]
 fn an_acquire_that_arrives_after_its_own_cancel_is_refused() {
     let net = Net::new(1);
     for is_free in [true, false] {

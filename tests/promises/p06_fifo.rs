@@ -203,6 +203,19 @@ fn a_put_back_that_times_out_leaves_the_line_and_the_slot() {
 }
 
 #[test]
+fn a_put_back_without_a_wait_has_its_answer_at_once() {
+    on_both(|world| {
+        let limiter = world.limiter(1);
+        let again = take(&limiter).put_back(Duration::ZERO).expect("it is the first");
+        configure(&limiter, Change::new().pause());
+        // On the manual clock nothing else could end it.
+        let error = again.put_back(Duration::ZERO).expect_err("a pause");
+        assert!(matches!(error, fairq::Error::TimedOut { .. }), "{error:?}");
+        world.assert_no_ticket_left(&limiter);
+    });
+}
+
+#[test]
 fn positions_and_waiters_tell_the_line_as_it_is() {
     on_both(|world| {
         let limiter = world.limiter(1);

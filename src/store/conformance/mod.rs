@@ -1,0 +1,72 @@
+//! The same random verbs on the model and on real servers must give the same answers, tell the same owners, and leave
+//! the same state. This is what makes the model the specification of the scripts.
+//!
+//! Times differ between the two, so orders, fences and epochs are compared by rank, and leases are so long that only
+//! the test itself lets an instance expire or a grace end.
+
+mod plan;
+#[path = "../../../tests/support/mod.rs"]
+mod support;
+mod twins;
+mod view;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::redis::{self, Value};
+use proptest::test_runner::{Config, TestRunner};
+
+use self::support::{Flavor, Server};
+use self::twins::Twins;
+pub(crate) use self::view::State;
+use super::model::{Caller, Model};
+use super::*;
+
+const LIMITER: &str = "conformance {of} 100%";
+const INSTANCES: [&str; 3] = ["ann", "bob", "cy"];
+const LEASE_MS: u64 = 3_600_000;
+
+fn compare(flavor: Flavor) {
+    let server = Server::start(flavor);
+    let mut runner = TestRunner::new(Config { cases: 200, failure_persistence: None, ..Config::default() });
+    let result = runner.run(&plan::ops(), |ops| {
+        let mut connection = server.conn();
+        let _: Value = redis::cmd("FLUSHALL").query(&mut connection).unwrap();
+        let mut subscriber = server.conn();
+        subscriber.send_packed_command(&redis::cmd("PSUBSCRIBE").arg("fq:*").get_packed_command()).unwrap();
+        subscriber.recv_response().unwrap();
+        let mut twins = Twins::new(connection, subscriber);
+        ops.iter().for_each(|op| twins.apply(op));
+        Ok(())
+    });
+    if let Err(error) = result {
+        panic!("{flavor}: {error}");
+    }
+}
+
+#[test]
+fn redis_6_2_does_what_the_model_says() {
+    on(Flavor::Redis62);
+}
+
+#[test]
+fn redis_7_0_does_what_the_model_says() {
+    on(Flavor::Redis70);
+}
+
+#[test]
+fn redis_8_2_does_what_the_model_says() {
+    on(Flavor::Redis82);
+}
+
+#[test]
+fn valkey_9_1_does_what_the_model_says() {
+    on(Flavor::Valkey91);
+}
+
+/// A server that is not here is reported by the test command's table.
+fn on(flavor: Flavor) {
+    if Flavor::available().contains(&flavor) {
+        compare(flavor);
+    }
+}

@@ -1,0 +1,203 @@
+//! What the property test does: random operations, and what each side makes of them.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::settings::Settings;
+
+/// What the property test does, on both sides.
+#[derive(Clone, Debug)]
+pub(super) enum Op {
+    Verb {
+        instance: usize,
+        knows: Knows,
+        bare: bool,
+        declares: Option<u64>,
+        verb: Plan,
+    },
+    /// The instance's lease ends.
+    Expire(usize),
+    EndGrace,
+    /// FLUSHALL.
+    Lose,
+    /// One key is deleted by hand; 0 is the hash.
+    DeleteKey(usize),
+    /// The server restarts with its data.
+    Restart,
+    /// The instance connects anew; `false`: an older connection's command arrives after that.
+    Reconnect(usize, bool),
+}
+
+/// Which epoch the caller knows.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Knows {
+    Latest,
+    Nothing,
+    First,
+}
+
+/// A verb with what both sides agree on; orders and fences are each side's own.
+#[derive(Clone, Debug)]
+pub(super) enum Plan {
+    Acquire { no: u64, cost: u64, may_wait: bool, old_order: bool },
+    Release(Vec<(u64, bool)>),
+    Cancel(Vec<u64>),
+    PutBack(u64),
+    Sync(Vec<u64>),
+    Restore(Vec<(u64, RestoreKind)>),
+    Limit(u64),
+    Pause(bool),
+    Reset,
+    Revoke(usize, u64),
+    Leave,
+    Status,
+    List(bool),
+    Position(Vec<u64>),
+}
+
+pub(super) fn plans() -> impl Strategy<Value = Plan> {
+    let no = 1..7u64;
+    let kind = prop_oneof![
+        Just(RestoreKind::Held),
+        Just(RestoreKind::Waiting),
+        Just(RestoreKind::Local),
+        Just(RestoreKind::Check)
+    ];
+    prop_oneof![
+        8 => (no.clone(), 1..4u64, prop::bool::weighted(0.8), prop::bool::weighted(0.1))
+            .prop_map(|(no, cost, may_wait, old_order)| Plan::Acquire { no, cost, may_wait, old_order }),
+        5 => prop::collection::vec((no.clone(), prop::bool::weighted(0.9)), 1..3).prop_map(Plan::Release),
+        2 => prop::collection::vec(no.clone(), 1..3).prop_map(Plan::Cancel),
+        1 => no.clone().prop_map(Plan::PutBack),
+        3 => prop::collection::vec(no.clone(), 0..4).prop_map(Plan::Sync),
+        3 => prop::collection::vec((no.clone(), kind), 0..5).prop_map(Plan::Restore),
+        1 => (0..6u64).prop_map(Plan::Limit),
+        1 => any::<bool>().prop_map(Plan::Pause),
+        1 => Just(Plan::Reset),
+        1 => (0..3usize, no.clone()).prop_map(|(instance, no)| Plan::Revoke(instance, no)),
+        1 => Just(Plan::Leave),
+        1 => Just(Plan::Status),
+        1 => any::<bool>().prop_map(Plan::List),
+        1 => prop::collection::vec(no, 1..3).prop_map(Plan::Position),
+    ]
+}
+
+pub(super) fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let instance = 0..INSTANCES.len();
+    let knows = prop_oneof![8 => Just(Knows::Latest), 1 => Just(Knows::Nothing), 1 => Just(Knows::First)];
+    let declares = prop::option::weighted(0.1, 1..5u64);
+    let verb = (instance.clone(), knows, prop::bool::weighted(0.4), declares, plans())
+        .prop_map(|(instance, knows, bare, declares, verb)| Op::Verb { instance, knows, bare, declares, verb });
+    let op = prop_oneof![
+        40 => verb,
+        2 => instance.clone().prop_map(Op::Expire),
+        3 => Just(Op::EndGrace),
+        1 => Just(Op::Lose),
+        1 => (0..5usize).prop_map(Op::DeleteKey),
+        1 => Just(Op::Restart),
+        2 => (instance, prop::bool::weighted(0.7)).prop_map(|(i, newer)| Op::Reconnect(i, newer)),
+    ];
+    prop::collection::vec(op, 1..60)
+}
+
+/// What one side has told of epochs and tickets.
+#[derive(Default)]
+pub(super) struct Memory {
+    epochs: HashMap<usize, (u64, u64)>,
+    orders: HashMap<(usize, u64), u64>,
+    fences: HashMap<(usize, u64), u64>,
+}
+
+impl Memory {
+    pub(super) fn header(&self, instance: usize, knows: Knows, bare: bool, declares: Option<u64>) -> Header {
+        let (first, latest) = self.epochs.get(&instance).copied().unwrap_or_default();
+        let epoch = match knows {
+            Knows::Latest => latest,
+            Knows::Nothing => 0,
+            Knows::First => first,
+        };
+        let settings = Settings {
+            limit: declares.unwrap_or(2),
+            max_queue: 5,
+            lease: LEASE_MS,
+            idle: 2 * LEASE_MS,
+            ..Settings::default()
+        };
+        let declaration = Declaration {
+            declared: settings.words(),
+            declares: declares.is_some(),
+            description: format!("instance {instance}"),
+            ..Declaration::default()
+        };
+        Header { epoch, bare, declaration: Arc::new(declaration) }
+    }
+
+    /// Made up for a ticket that was never heard of: old, and different for each.
+    pub(super) fn order(&self, instance: usize, no: u64) -> u64 {
+        self.orders.get(&(instance, no)).copied().unwrap_or(1000 + 10 * no + instance as u64)
+    }
+
+    pub(super) fn fence(&self, instance: usize, no: u64) -> u64 {
+        self.fences.get(&(instance, no)).copied().unwrap_or(2000 + 10 * no + instance as u64)
+    }
+
+    pub(super) fn verb(&self, instance: usize, plan: &Plan) -> Verb {
+        let label = |no: u64| -> Arc<str> { format!("label of {no}").into() };
+        match plan {
+            Plan::Acquire { no, cost, may_wait, old_order } => Verb::Acquire {
+                no: *no,
+                cost: *cost,
+                may_wait: *may_wait,
+                order: if *old_order { self.order(instance, *no) } else { 0 },
+                label: label(*no),
+            },
+            Plan::Release(permits) => {
+                let pair = |(no, right): &(u64, bool)| (*no, self.fence(instance, *no) + u64::from(!right));
+                Verb::Release(permits.iter().map(pair).collect())
+            }
+            Plan::Cancel(tickets) => Verb::Cancel(tickets.clone()),
+            Plan::PutBack(no) => Verb::PutBack(*no),
+            Plan::Sync(heads) => Verb::Sync { version: 0, heads: heads.clone() },
+            Plan::Restore(tickets) => {
+                let one = |(no, kind): &(u64, RestoreKind)| Restored {
+                    kind: *kind,
+                    no: *no,
+                    order: self.order(instance, *no),
+                    fence: self.fence(instance, *no),
+                    cost: 1 + no % 2,
+                    label: label(*no),
+                };
+                Verb::Restore(tickets.iter().map(one).collect())
+            }
+            Plan::Limit(limit) => Verb::Configure(Change::new().limit(*limit)),
+            Plan::Pause(true) => Verb::Configure(Change::new().pause()),
+            Plan::Pause(false) => Verb::Configure(Change::new().resume()),
+            Plan::Reset => Verb::Configure(Change::new().reset()),
+            Plan::Revoke(instance, no) => Verb::Revoke(format!("{}:{no}", INSTANCES[*instance])),
+            Plan::Leave => Verb::Leave,
+            Plan::Status => Verb::Status,
+            Plan::List(held) => Verb::List { held: *held, offset: 0, count: 100 },
+            Plan::Position(tickets) => Verb::Position(tickets.clone()),
+        }
+    }
+
+    pub(super) fn learn(&mut self, instance: usize, answer: &Answer) {
+        if matches!(answer.verdict, Verdict::NoSuchLimiter) {
+            return;
+        }
+        let known = self.epochs.entry(instance).or_insert((answer.epoch, 0));
+        known.1 = answer.epoch;
+        for notice in &answer.notices {
+            self.learn_notice(instance, notice);
+        }
+    }
+
+    pub(super) fn learn_notice(&mut self, instance: usize, notice: &Notice) {
+        if let Notice::Granted { no, fence, order } = notice {
+            self.orders.insert((instance, *no), *order);
+            self.fences.insert((instance, *no), *fence);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Both sides, doing the same.
+
+use redis::{Connection, Value};
+
+use super::plan::{Knows, Memory, Op, Plan};
+use super::view::{Redis, field, timeless};
+use super::*;
+
+/// Both sides, and what they are called with.
+pub(super) struct Twins {
+    redis: Redis,
+    model: Model,
+    model_memory: Memory,
+    generations: [u64; 3],
+    /// The next command of the instance comes from the connection before.
+    stale: [bool; 3],
+    run: u64,
+}
+
+impl Twins {
+    pub(super) fn new(connection: Connection, subscriber: Connection) -> Self {
+        Twins {
+            redis: Redis::new(connection, subscriber),
+            model: Model::new(),
+            model_memory: Memory::default(),
+            generations: [2; 3],
+            stale: [false; 3],
+            run: 1,
+        }
+    }
+
+    pub(super) fn apply(&mut self, op: &Op) {
+        match op {
+            Op::Verb { instance, knows, bare, declares, verb } => self.verb(*instance, *knows, *bare, *declares, verb),
+            Op::Expire(instance) => {
+                let key = self.redis.keys()[4].clone();
+                let name = INSTANCES[*instance];
+                let _: Value = self.redis.ask(redis::cmd("ZADD").arg(key).arg("XX").arg(1).arg(name));
+                self.redis.poke(field::DUE, "0");
+                self.model.expire(&name.into());
+            }
+            Op::EndGrace => {
+                self.redis.poke(field::GRACE, "1");
+                self.model.end_grace();
+            }
+            Op::Lose => {
+                let _: Value = self.redis.ask(&mut redis::cmd("FLUSHALL"));
+                self.model.lose();
+            }
+            Op::DeleteKey(index) => {
+                let key = self.redis.keys()[*index].clone();
+                let _: Value = self.redis.ask(redis::cmd("DEL").arg(key));
+                if *index == 0 {
+                    self.model.lose()
+                } else {
+                    self.model.damage()
+                }
+                // The next mutating verb finds out; until then the two sides are damaged in different ways.
+                self.stale[0] = false;
+                self.verb(0, Knows::Latest, false, None, &Plan::Restore(Vec::new()));
+            }
+            Op::Restart => self.run += 1,
+            Op::Reconnect(instance, newer) => {
+                if *newer {
+                    self.generations[*instance] += 1;
+                } else {
+                    self.stale[*instance] = true;
+                }
+            }
+        }
+    }
+
+    pub(super) fn verb(&mut self, instance: usize, knows: Knows, bare: bool, declares: Option<u64>, plan: &Plan) {
+        let stale = std::mem::take(&mut self.stale[instance]);
+        let caller = Caller {
+            instance: INSTANCES[instance].into(),
+            generation: self.generations[instance] - u64::from(stale),
+            run: format!("run{}", self.run).into(),
+        };
+        let call = |memory: &Memory| Call {
+            limiter: LIMITER.into(),
+            header: memory.header(instance, knows, bare, declares),
+            verb: memory.verb(instance, plan),
+        };
+        let asked = call(&self.model_memory);
+        let (expected, others) = self.model.call(&caller, &asked.header, &asked.verb, wall());
+        let got = self.redis.call(&caller, &call(&self.redis.memory));
+        self.model_memory.learn(instance, &expected);
+        self.redis.memory.learn(instance, &got);
+        assert_eq!(timeless(got), timeless(expected), "answer to {plan:?} by {instance}");
+        self.compare_messages(others);
+        assert_eq!(self.redis.state(), self.model.state(), "state after {plan:?} by {instance}");
+    }
+
+    pub(super) fn compare_messages(&mut self, expected: Vec<(Arc<str>, Notice)>) {
+        let heard = self.redis.heard(expected.len());
+        let hide = |(owner, notice): (String, Notice)| match notice {
+            Notice::Granted { no, .. } => (owner, Notice::Granted { no, fence: 0, order: 0 }),
+            other => (owner, other),
+        };
+        let index = |owner: &str| INSTANCES.iter().position(|name| *name == owner).unwrap();
+        for (owner, notice) in &heard {
+            self.redis.memory.learn_notice(index(owner), notice);
+        }
+        for (owner, notice) in &expected {
+            self.model_memory.learn_notice(index(owner), notice);
+        }
+        // Each owner is told in order; between owners there is none.
+        let mut got: Vec<_> = heard.into_iter().map(hide).collect();
+        let mut want: Vec<_> = expected.into_iter().map(|(owner, n)| hide((owner.to_string(), n))).collect();
+        got.sort_by(|a, b| a.0.cmp(&b.0));
+        want.sort_by(|a, b| a.0.cmp(&b.0));
+        assert_eq!(got, want, "what others were told");
+    }
+}
+
+fn wall() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_micros() as u64
+}

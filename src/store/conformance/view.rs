@@ -1,0 +1,177 @@
+//! What is compared: answers and state, without what is a matter of time.
+
+use std::collections::HashMap;
+
+use redis::{Connection, Value};
+
+use super::plan::Memory;
+use super::*;
+use crate::store::redis::test_access as scripts;
+
+/// Takes out of an answer what is a matter of time.
+pub(super) fn timeless(mut answer: Answer) -> (Verdict, Vec<Notice>) {
+    let hide = |notice: &Notice| match notice {
+        Notice::Granted { no, .. } => Notice::Granted { no: *no, fence: 0, order: 0 },
+        other => *other,
+    };
+    answer.notices = answer.notices.iter().map(hide).collect();
+    answer.notices.sort_by_key(|notice| format!("{notice:?}")); // the order says nothing
+    match &mut answer.verdict {
+        Verdict::Granted { fence, order } => (*fence, *order) = (0, 0),
+        Verdict::Queued { order, estimate, .. } => (*order, *estimate) = (0, None),
+        Verdict::Full { retry_after, .. } => *retry_after = None,
+        Verdict::Synced(synced) => {
+            synced.next = synced.next.map(|_| Duration::ZERO);
+            synced.config.iter_mut().for_each(hide_stamps);
+            synced.heads.iter_mut().for_each(hide_standing);
+        }
+        Verdict::Restored(standings) => standings.iter_mut().for_each(hide_standing),
+        Verdict::Status(view) => {
+            hide_stamps(&mut view.config);
+            (view.grace, view.typical_hold) = (Duration::ZERO, None);
+            view.estimate = view.estimate.filter(Duration::is_zero);
+        }
+        Verdict::List { rows, now } => {
+            *now = 0;
+            rows.iter_mut().for_each(|row| (row.order, row.fence) = (0, row.fence.min(1)));
+        }
+        Verdict::Positions(positions) => positions.iter_mut().for_each(|p| p.1 = None),
+        _ => {}
+    }
+    (answer.verdict, answer.notices)
+}
+
+pub(super) fn hide_stamps(config: &mut ConfigView) {
+    (config.declared_at, config.override_at) = (0, 0);
+}
+
+pub(super) fn hide_standing(standing: &mut Standing) {
+    if let Standing::Held { fence, order } = standing {
+        (*fence, *order) = (0, 0);
+    }
+}
+
+/// The limiter's state in terms that do not depend on time.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct State {
+    /// In line order, with cost and label.
+    pub queue: Vec<(String, u64, String)>,
+    /// By fence.
+    pub held: Vec<(String, u64, String)>,
+    /// With their generation.
+    pub instances: Vec<(String, u64)>,
+    pub used: u64,
+    pub granted: u64,
+    pub revokes: u64,
+    pub limit: u64,
+    pub paused: bool,
+    pub declared: String,
+    pub in_grace: bool,
+    pub sweeping: bool,
+}
+
+/// Where the packed state has what (`lua/lib/finish.lua`).
+pub(super) mod field {
+    pub const NOW: usize = 1;
+    pub const USED: usize = 5;
+    pub const LIMIT: usize = 6;
+    pub const PAUSED: usize = 10;
+    pub const GRACE: usize = 12;
+    pub const DUE: usize = 14;
+    pub const SWEEPING: usize = 15;
+    pub const REVOKES: usize = 18;
+    pub const GRANTED: usize = 20;
+}
+
+pub(super) struct Redis {
+    connection: Connection,
+    subscriber: Connection,
+    pub memory: Memory,
+}
+
+impl Redis {
+    pub(super) fn new(connection: Connection, subscriber: Connection) -> Self {
+        Redis { connection, subscriber, memory: Memory::default() }
+    }
+
+    pub(super) fn call(&mut self, caller: &Caller, call: &Call) -> Answer {
+        let value = match scripts::run(&mut self.connection, call, caller) {
+            Value::ServerError(error) => panic!("{call:?}: {} {:?}", error.code(), error.details()),
+            value => value,
+        };
+        scripts::read(&call.verb, value)
+    }
+
+    pub(super) fn keys(&self) -> [String; 5] {
+        scripts::keys(LIMITER)
+    }
+
+    pub(super) fn state(&mut self) -> Option<State> {
+        let [hash, queue, held, tickets, instances] = self.keys();
+        let fields: HashMap<String, Vec<u8>> = self.ask(redis::cmd("HGETALL").arg(&hash));
+        let packed = fields.get("state")?;
+        let numbers: Vec<f64> =
+            packed.chunks(8).map(|bytes| f64::from_le_bytes(bytes.try_into().expect("whole numbers"))).collect();
+        let at = |index: usize| numbers[index] as u64;
+        let records: HashMap<String, String> = self.ask(redis::cmd("HGETALL").arg(&tickets));
+        let config: String = self.ask(redis::cmd("HGET").arg(&hash).arg("config"));
+        let mut range = |key: &String| -> Vec<(String, f64)> {
+            let all: Vec<(String, f64)> = self.ask(redis::cmd("ZRANGE").arg(key).arg(0).arg(-1).arg("WITHSCORES"));
+            all.into_iter().filter(|(member, _)| member != ".").collect()
+        };
+        let row = |(ticket, _): (String, f64)| {
+            let mut words = records[&ticket].splitn(3, ' ');
+            let cost = words.next().unwrap().parse().unwrap();
+            (ticket, cost, words.nth(1).unwrap_or("").to_owned())
+        };
+        let generation = |name: &str| {
+            fields.get(&format!("i:{name}")).map_or(0, |text| String::from_utf8_lossy(text).parse().unwrap())
+        };
+        let mut known: Vec<(String, u64)> =
+            range(&instances).into_iter().map(|(name, _)| (name.clone(), generation(&name))).collect();
+        known.sort();
+        Some(State {
+            queue: range(&queue).into_iter().map(row).collect(),
+            held: range(&held).into_iter().map(row).collect(),
+            instances: known,
+            used: at(field::USED),
+            granted: at(field::GRANTED),
+            revokes: at(field::REVOKES),
+            limit: at(field::LIMIT),
+            paused: at(field::PAUSED) == 1,
+            declared: config.split('|').next().unwrap_or_default().to_owned(),
+            in_grace: at(field::GRACE) > at(field::NOW),
+            sweeping: at(field::SWEEPING) > 0,
+        })
+    }
+
+    /// Sets one of the packed numbers, by its place.
+    pub(super) fn poke(&mut self, index: usize, value: &str) {
+        let script = "local s = redis.call('HGET', KEYS[1], 'state')
+            if not s then return end
+            local n = { struct.unpack('<dddddddddddddddddddddd', s) }
+            if ARGV[2] ~= '1' or n[tonumber(ARGV[1]) + 1] > 0 then n[tonumber(ARGV[1]) + 1] = tonumber(ARGV[2]) end
+            redis.call('HSET', KEYS[1], 'state', struct.pack('<dddddddddddddddddddddd', unpack(n, 1, 22)))";
+        let hash = self.keys()[0].clone();
+        let _: Value = self.ask(redis::cmd("EVAL").arg(script).arg(1).arg(hash).arg(index).arg(value));
+    }
+
+    pub(super) fn ask<T: redis::FromRedisValue>(&mut self, cmd: &mut redis::Cmd) -> T {
+        cmd.query(&mut self.connection).expect("the server answers")
+    }
+
+    /// The next message to any instance, as a row for each notice.
+    pub(super) fn heard(&mut self, count: usize) -> Vec<(String, Notice)> {
+        let mut all = Vec::new();
+        while all.len() < count {
+            let Value::Array(parts) = self.subscriber.recv_response().expect("a message") else { continue };
+            let [_, _, channel, payload] = &parts[..] else { continue };
+            let text = |value: &Value| redis::from_redis_value_ref::<String>(value).unwrap();
+            let owner = text(channel).trim_start_matches("fq:").to_owned();
+            for notice in scripts::message(&text(payload)) {
+                all.push((owner.clone(), notice));
+            }
+        }
+        all
+    }
+}
