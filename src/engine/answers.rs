@@ -15,8 +15,10 @@ impl Engine {
     pub(super) fn answered(&self, limiter: &str, known: u64, asked: Asked, result: Result<Answer, StoreError>) {
         self.with_table(|table, now, fx| {
             let Some(limiter) = table.limiter_of(limiter) else { return };
+            let mut version = None;
             if let Ok(answer) = &result {
                 self.observe(table, limiter, asked.counts_alive_from(), answer, now, fx);
+                version = version_told(answer);
             }
             match asked {
                 Asked::Ticket { no, .. } => self.ticket_answered(table, (no, known), result, now, fx),
@@ -29,10 +31,27 @@ impl Engine {
                 }
                 Asked::Goodbye => self.goodbye_answered(table, fx),
             }
+            // After what was answered has found its place: a sync that does not know of it would count us in again
+            // after a long stop, as one who has nothing to lose.
+            self.observe_version(table, limiter, version, now, fx);
         });
     }
 
-    /// What every answer tells: the epoch, the version of the configuration, and news of our own tickets.
+    /// Another version of the configuration than the known one asks for a sync.
+    pub(super) fn observe_version(
+        &self,
+        table: &mut Table,
+        limiter: LimiterIndex,
+        version: Option<u64>,
+        now: Nanos,
+        fx: &mut Effects,
+    ) {
+        if version.is_some_and(|version| version != table.limiters[limiter].version) && table.has_work() {
+            self.request_sync(table, limiter, now, fx);
+        }
+    }
+
+    /// What every answer tells: the epoch, that we are counted alive, and news of our own tickets.
     pub(super) fn observe(
         &self,
         table: &mut Table,
@@ -64,10 +83,6 @@ impl Engine {
         for notice in &answer.notices {
             self.take_notice(table, limiter, answer.epoch, *notice, now, fx);
         }
-        let state = &table.limiters[limiter];
-        if answer.version != state.version && !matches!(answer.verdict, Verdict::Synced(_)) && table.has_work() {
-            self.request_sync(table, limiter, now, fx);
-        }
     }
 
     fn ticket_answered(
@@ -94,6 +109,12 @@ impl Engine {
                     self.unsend(table, no, None);
                     self.retry_later(table, limiter, now, fx);
                 }
+            }
+            Verdict::Queued { order, .. } if !table.limiters[limiter].is_confirmed(now) => {
+                // Too old to be believed: we may have been reaped since.
+                waiter.set_order(order);
+                self.unsend(table, no, None);
+                self.retry_later(table, limiter, now, fx);
             }
             Verdict::Queued { order, position, estimate } => {
                 waiter.set_order(order);
@@ -295,4 +316,10 @@ impl Engine {
 
 pub(super) fn unavailable(detail: String) -> Error {
     Error::Unavailable { detail, retry_after: Duration::from_secs(1) }
+}
+
+/// The version of the configuration in force, if the answer tells it and not the configuration itself.
+pub(super) fn version_told(answer: &Answer) -> Option<u64> {
+    let untold = matches!(answer.verdict, Verdict::Refused | Verdict::NoSuchLimiter | Verdict::Synced(_));
+    (!untold).then_some(answer.version)
 }

@@ -213,6 +213,7 @@ impl Engine {
             phase: Phase::InFlight,
             puts_back,
             told: false,
+            doubtful: false,
             arrived: puts_back,
             last_error: None,
             ack: None,

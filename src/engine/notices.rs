@@ -9,7 +9,10 @@ impl Listener for Engine {
         self.with_table(|table, now, fx| {
             let Some(limiter) = table.limiter_of(limiter) else { return };
             for notice in notices {
-                self.take_notice(table, limiter, epoch, notice, now, fx);
+                match is_doubtful(table, notice) {
+                    true => self.request_sync(table, limiter, now, fx),
+                    false => self.take_notice(table, limiter, epoch, notice, now, fx),
+                }
             }
         });
     }
@@ -35,6 +38,11 @@ impl Listener for Engine {
     fn wants_link(&self) -> bool {
         self.lock().has_work()
     }
+}
+
+fn is_doubtful(table: &Table, notice: Notice) -> bool {
+    let Notice::Granted { no, .. } = notice else { return false };
+    table.tickets.get(&no).is_some_and(|slot| slot.doubtful)
 }
 
 impl Engine {

@@ -72,7 +72,10 @@ impl Engine {
             .recv_timeout(self.patience)
             .map_err(|_| super::answers::unavailable("the store did not answer in time".into()))?
             .map_err(to_error)?;
-        self.with_table(|table, now, fx| self.observe(table, limiter, None, &answer, now, fx));
+        self.with_table(|table, now, fx| {
+            self.observe(table, limiter, None, &answer, now, fx);
+            self.observe_version(table, limiter, super::answers::version_told(&answer), now, fx);
+        });
         match answer.verdict {
             Verdict::NoSuchLimiter => Err(Error::NoSuchLimiter { name: name.to_string() }),
             _ => Ok(answer),

@@ -28,6 +28,9 @@ impl Engine {
                 return self.request_sync(table, limiter, now, fx);
             }
             self.lose_leases(table, limiter, now, fx);
+            for slot in table.tickets.values_mut().filter(|slot| slot.limiter == limiter) {
+                slot.doubtful = true;
+            }
         }
         self.start_restore(table, limiter, now, fx);
     }

@@ -100,6 +100,8 @@ pub(crate) struct Slot {
     pub arrived: bool,
     /// A message says that it was granted, and could not be believed yet.
     pub told: bool,
+    /// It was in line when we were reaped: a message about a grant may speak of that time, and only a sync tells.
+    pub doubtful: bool,
     /// Why the last attempt failed.
     pub last_error: Option<Error>,
     /// Who waits for a release's answer.

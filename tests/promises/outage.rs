@@ -8,7 +8,7 @@ use crate::stores::*;
 use crate::support::{SOON, Server, eventually, eventually_some};
 
 const TIMEOUT: Duration = Duration::from_millis(300);
-const LEASE: Duration = Duration::from_secs(1);
+const LEASE: Duration = Duration::from_secs(2);
 
 fn brisk(url: &str) -> Client {
     Client::builder(url).connect_timeout(TIMEOUT).io_timeout(TIMEOUT).open().expect("open")

@@ -120,7 +120,7 @@ fn a_cost_that_does_not_fit_beside_what_is_held_waits() {
 
 #[test]
 fn a_permit_held_for_twenty_leases_is_still_held() {
-    const LEASE: Duration = Duration::from_millis(150);
+    const LEASE: Duration = Duration::from_millis(250);
     on_both(|world| {
         let holder = world.leased(1, LEASE);
         let rival = world.leased(1, LEASE);

@@ -112,7 +112,7 @@ fn started_and_cancelled(world: &World, limiter: &Limiter, token: u64, rng: &mut
 #[test]
 fn grant_timeout_and_cancel_at_once_make_exactly_one_completion() {
     on_both(|world| {
-        let rounds = if world.is_memory() { 2000 } else { 300 };
+        let rounds = if world.is_memory() { 1000 } else { 200 };
         let tokens = AtomicU64::new(0);
         let (limiter, tally) = race(world, rounds, |limiter, rng, tally| {
             let token = tokens.fetch_add(1, Ordering::Relaxed);

@@ -174,7 +174,7 @@ fn whatever_was_done_in_whatever_order_nothing_is_left_in_the_end() {
     on_both(|world| {
         let limiters = [world.limiter(4), world.limiter(4)];
         let at_work = AtomicUsize::new(4);
-        let steps = if world.is_memory() { 2000 } else { 300 };
+        let steps = if world.is_memory() { 1000 } else { 200 };
         thread::scope(|scope| {
             for (number, limiter) in limiters.iter().cycle().take(4).enumerate() {
                 let (clock, at_work) = (world.clock.clone(), &at_work);

@@ -2,11 +2,15 @@
 
 use std::sync::Mutex;
 use std::thread;
+use std::time::Duration;
 
 use fairq::{Limiter, Request};
 
 use crate::stores::*;
 use crate::support::{SOON, Server, eventually_some};
+
+/// Short, and with it the grace after a loss of state.
+const LEASE: Duration = Duration::from_millis(500);
 
 /// A fence of a grant that may have to wait out a grace.
 fn fence(limiter: &Limiter) -> u64 {
@@ -64,12 +68,12 @@ fn a_permit_that_was_put_back_comes_with_a_new_fence() {
 fn fences_go_on_increasing_after_flushall() {
     let world = World::redis();
     let server = world.server().expect("a server");
-    let limiter = world.limiter(1);
+    let limiter = world.leased(1, LEASE);
     let mut last = fence(&limiter);
     for round in 0..5 {
         redis::cmd("FLUSHALL").exec(&mut server.conn()).expect("FLUSHALL");
         // Now by one who remembers, now by one who has never heard of it.
-        let next = if round % 2 == 0 { fence(&world.limiter(1)) } else { fence(&limiter) };
+        let next = if round % 2 == 0 { fence(&world.leased(1, LEASE)) } else { fence(&limiter) };
         assert!(next > last, "{next} after {last}");
         last = next;
     }
@@ -79,7 +83,7 @@ fn fences_go_on_increasing_after_flushall() {
 fn fences_go_on_increasing_after_a_restart_without_persistence() {
     let server = Server::start(Server::default_flavor());
     let client = fairq::Client::open(&server.url()).expect("open");
-    let limiter = limiter(&client, 1);
+    let limiter = open(client.limiter(NAME).limit(1).lease(LEASE));
     let mut last = fence(&limiter);
     for _ in 0..3 {
         server.restart();

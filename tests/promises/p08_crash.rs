@@ -128,6 +128,37 @@ fn a_grant_that_a_stopped_process_finds_too_late_is_not_handed_out() {
     check_limit(&[worker.holds(), vec![hold]].concat(), 1);
 }
 
+/// The same, with a message that comes even later: the process has been counted in again, and waits at its old place.
+#[test]
+fn a_message_that_comes_after_its_grant_was_reaped_grants_nothing() {
+    let server = server();
+    let proxy = Proxy::to(server.port());
+    let (cut_off, its_limiter) = open(&proxy.url(), "a", 1, LEASE);
+    let (_client, limiter) = open(&server.url(), "a", 1, LEASE);
+    let mut inbox = server.conn();
+    let mut inbox = inbox.as_pubsub();
+    let channel = format!("fq:{}", cut_off.instance());
+    inbox.subscribe(&channel).expect("subscribe");
+    let first = limiter.acquire(&Request::new()).expect("a permit");
+    let done = Completions::new();
+    line_up(&its_limiter, &done, 0..1);
+    proxy.hang();
+    first.release().expect("release");
+    let mut next = || inbox.get_message().expect("a message").get_payload::<String>().expect("text");
+    let message = std::iter::repeat_with(&mut next).find(|text| text.contains(" g,")).expect("a grant");
+    let second = limiter.acquire(&Request::new().max_wait(SOON)).expect("the slot of the one cut off");
+    proxy.heal();
+    wait_status(&limiter, "it waits again", |s| s.waiting == 1);
+    for _ in 0..10 {
+        assert_eq!(run::<u64>(&server, &["PUBLISH", &channel, &message]), 2, "the client and the test");
+        let_pass(&server, "a", LEASE / 10);
+    }
+    assert!(done.poll(1, Duration::ZERO).is_empty(), "granted by an old message, above the limit");
+    second.release().expect("release");
+    drain_in_order(&done, [0]);
+    assert_empty(&server, &limiter);
+}
+
 /// Several permits of one client behind a proxy, with their events.
 fn holders(limiter: &Limiter, count: usize) -> Vec<(Permit, Receiver<PermitEvent>)> {
     let permits = (0..count).map(|_| limiter.acquire(&Request::new()).expect("a permit"));

@@ -131,12 +131,12 @@ fn a_restart_from_an_old_dump_loses_nobody_and_fifty_holders_finish() {
 fn flushall_under_load_breaks_neither_the_limit_nor_the_order_and_needs_no_restart() {
     let server = server();
     let mut workers = start_all(3, &Setup::new(&server.url(), "a", 3, LEASE));
-    workers.iter_mut().for_each(|worker| worker.tell("churn 4 2"));
+    workers.iter_mut().for_each(|worker| worker.tell("churn 4 20"));
     for _ in 0..4 {
-        wait_grants(&workers, 100);
+        wait_grants(&workers, 40);
         flush(&server);
     }
-    wait_grants(&workers, 100);
+    wait_grants(&workers, 40);
     end_all(&mut workers);
     let holds: Vec<Hold> = workers.iter().flat_map(Worker::holds).collect();
     check_limit(&holds, 3);

@@ -58,6 +58,13 @@ fn an_acquire_is_one_script_call_and_so_is_a_release() {
     }
 }
 
+/// All that clients have ever sent.
+fn bytes_received(server: &Server) -> u64 {
+    let info = server.info("stats");
+    let bytes = info.lines().find_map(|line| line.strip_prefix("total_net_input_bytes:"));
+    bytes.and_then(|bytes| bytes.trim().parse().ok()).expect("a number")
+}
+
 /// Script calls, and commands within them, for some ticks of a client with so many waiters.
 fn cost_of_ticks(waiters: u64, ticks: u64) -> (u64, u64) {
     let server = server();
@@ -69,10 +76,13 @@ fn cost_of_ticks(waiters: u64, ticks: u64) -> (u64, u64) {
     clock.advance(POLL);
     settle(&server);
     server.reset_stats();
+    let before = bytes_received(&server);
     for tick in 1..=ticks {
         clock.advance(POLL);
         wait_calls(&server, tick);
     }
+    let bytes = bytes_received(&server) - before;
+    assert!(bytes < ticks * 10_000, "{bytes} bytes for {ticks} ticks, with what the test itself asked");
     let cost = (server.script_calls(), work(&server));
     drop(permit);
     cost
