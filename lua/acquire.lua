@@ -17,7 +17,8 @@ for turn = 1, 2 do
   if fits and room then
     local place = old_order == 0 and max(order + 1, now) or old_order
     local place_text = format('%d', place)
-    local value = ARGV[8] .. ' ' .. place_text .. (label ~= '' and ' ' .. label or '')
+    local value = format('%x', place)
+    if label ~= '' or cost ~= 1 then value = value .. ' ' .. ARGV[8] .. (label ~= '' and ' ' .. label or '') end
     entered = call('HSETNX', TICKETS, ticket, value) == 1
     known = not entered
     if entered then

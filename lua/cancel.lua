@@ -19,7 +19,7 @@ for i = 7, #ARGV do
       were[#were + 1] = 'queued'
     else
       call('ZREM', HELD, ticket)
-      used, holding = max(0, used - tonumber(string.match(value, '^%d+'))), holding - 1
+      used, holding = max(0, used - (tonumber(string.match(value, '^%x+ (%d+)')) or 1)), holding - 1
       were[#were + 1] = 'held'
     end
   end

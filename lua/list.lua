@@ -16,9 +16,9 @@ local rows = { 'ok', epoch, mine, version }
 for i = 1, #page, 2 do
   local ticket = page[i]
   if ticket ~= '.' then
-    local cost, place, label = string.match(call('HGET', TICKETS, ticket) or '1 0', '^(%d+) (%d+) ?(.*)$')
+    local place, cost, label = string.match(call('HGET', TICKETS, ticket) or '0', '^(%x+) ?(%d*) ?(.*)$')
     local description = call('HGET', HASH, 'd:' .. string.match(ticket, '^(.-):')) or ''
-    for _, cell in ipairs({ ticket, description, label, cost, place, held and tonumber(page[i + 1]) or 0 }) do
+    for _, cell in ipairs({ ticket, description, label, tonumber(cost) or 1, tonumber(place, 16), held and tonumber(page[i + 1]) or 0 }) do
       rows[#rows + 1] = cell
     end
   end

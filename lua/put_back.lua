@@ -8,9 +8,9 @@ local frees, strict, joins = true, true, false
 local ticket = ARGV[7]
 call('HDEL', HASH, '-')
 if call('ZREM', HELD, ticket) == 1 then
-  local cost, place = string.match(call('HGET', TICKETS, ticket), '^(%d+) (%d+)')
-  used, holding = max(0, used - tonumber(cost)), holding - 1
-  call('ZADD', QUEUE, place, ticket)
+  local place, cost = string.match(call('HGET', TICKETS, ticket), '^(%x+) ?(%d*)')
+  used, holding = max(0, used - (tonumber(cost) or 1)), holding - 1
+  call('ZADD', QUEUE, tonumber(place, 16), ticket)
   waiting = waiting + 1
 end
 

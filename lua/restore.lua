@@ -28,7 +28,8 @@ for i = 7, #ARGV, 6 do
     if kind == 'l' then its_fence = max(fence + 1, now) end
     local held = kind == 'l' or kind == 'h' and (now < grace or used + cost <= limit)
     if held or kind == 'q' then
-      value = format(label == '' and '%d %d' or '%d %d %s', cost, place, label)
+      value = format('%x', place)
+      if label ~= '' or cost ~= 1 then value = value .. format(label ~= '' and ' %d %s' or ' %d', cost, label) end
       call('HSET', TICKETS, ticket, value)
     end
     if held then
@@ -41,7 +42,7 @@ for i = 7, #ARGV, 6 do
   end
   local stored_fence = value and call('ZSCORE', HELD, ticket)
   if stored_fence then
-    states[#states + 1] = format('h,%d,%s', stored_fence, string.match(value, '^%d+ (%d+)'))
+    states[#states + 1] = format('h,%d,%d', stored_fence, tonumber(string.match(value, '^%x+'), 16))
   else
     states[#states + 1] = value and 'q' or 'lost'
   end

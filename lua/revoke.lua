@@ -17,7 +17,7 @@ if value then
     was = 'queued'
   else
     call('ZREM', HELD, ticket)
-    used, holding = max(0, used - tonumber(string.match(value, '^%d+'))), holding - 1
+    used, holding = max(0, used - (tonumber(string.match(value, '^%x+ (%d+)')) or 1)), holding - 1
     revokes = revokes + 1
     messages = { [owner] = 'r,' .. number }
     was = 'held'

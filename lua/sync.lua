@@ -27,7 +27,7 @@ for i = 9, #ARGV do
   local value = call('HGET', TICKETS, ARGV[i])
   local its_fence = value and call('ZSCORE', HELD, ARGV[i])
   if its_fence then
-    reply[#reply + 1] = format('h,%d,%s', its_fence, string.match(value, '^%d+ (%d+)'))
+    reply[#reply + 1] = format('h,%d,%d', its_fence, tonumber(string.match(value, '^%x+'), 16))
   elseif value then
     reply[#reply + 1] = 'q'
     break

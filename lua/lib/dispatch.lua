@@ -25,7 +25,7 @@ if sweeping > 0 then
   for i = 1, #page, 2 do
     local ticket = page[i]
     local owner = string.match(ticket, '^(.-):') or ticket
-    local cost = tonumber(string.match(call('HGET', TICKETS, ticket) or '1', '^%d+'))
+    local cost = tonumber(string.match(call('HGET', TICKETS, ticket) or '', '^%x+ (%d+)')) or 1
     local expiry = tonumber(call('ZSCORE', INSTANCES, owner) or 0)
     local dead = expiry == 0 or (expiry < now and now >= calm)
     local misfit = sweeping == 2 and limit > 0 and cost > limit
@@ -62,7 +62,7 @@ while used < limit and waiting > 0 and paused == 0 and now >= grace do
   for _, ticket in ipairs(call('ZRANGE', QUEUE, 0, size - 1)) do
     if ticket == '.' then break end
     local owner = string.match(ticket, '^(.-):') or ticket
-    local cost, place = string.match(call('HGET', TICKETS, ticket) or '', '^(%d+) (%d+)')
+    local place, cost = string.match(call('HGET', TICKETS, ticket) or '0', '^(%x+) ?(%d*)')
     cost = tonumber(cost) or 1
     local expiry = owner == ME and my_expiry or tonumber(call('ZSCORE', INSTANCES, owner) or 0)
     local word
@@ -84,7 +84,7 @@ while used < limit and waiting > 0 and paused == 0 and now >= grace do
       local fence_text = format('%d', fence)
       call('ZADD', HELD, fence_text, ticket)
       used, granted, waiting, holding = used + cost, granted + 1, waiting - 1, holding + 1
-      word = 'g,' .. string.match(ticket, '%d*$') .. ',' .. fence_text .. ',' .. (place or '0')
+      word = 'g,' .. string.match(ticket, '%d*$') .. ',' .. fence_text .. format(',%d', tonumber(place, 16))
     end
     if word and owner == ME then
       mine = mine == '' and word or mine .. ' ' .. word

@@ -2,7 +2,9 @@
 -- look.
 --
 -- KEYS  1 hash (state, run, config; for each instance "i:" its generation, "d:" its description)
---       2 queue (ticket -> order)  3 held (ticket -> fence)  4 tickets (ticket -> "cost order label")
+--       2 queue (ticket -> order)  3 held (ticket -> fence)
+--       4 tickets (ticket -> its order in hex, and " cost label" when there is more to say than cost 1: short, because
+--         there may be many)
 --       5 instances (instance -> microsecond until which it counts as alive)
 -- ARGV  1 instance  2 generation of its connection  3 run id of the server  4 epoch it knows (0: none)
 --       5 "1" when it neither holds nor waits for anything here  6 its configuration (see config)

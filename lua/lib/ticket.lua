@@ -2,7 +2,7 @@
 
 local value = call('HGET', TICKETS, ticket)
 if not value then return { 'gone', epoch, mine, version } end
-local place = tonumber(string.match(value, '^%d+ (%d+)'))
+local place = tonumber(string.match(value, '^%x+'), 16)
 local its_fence = call('ZSCORE', HELD, ticket)
 if its_fence then return { 'granted', epoch, mine, version, tonumber(its_fence), place } end
 local position = call('ZRANK', QUEUE, ticket) + 1

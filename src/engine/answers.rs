@@ -211,7 +211,7 @@ impl Engine {
         table.enter_phase(no, Phase::Unsent);
         if let Some(slot) = table.tickets.get_mut(&no) {
             slot.arrived = true;
-            slot.last_error = why.or(slot.last_error.take());
+            slot.last_error = why.map(Box::new).or(slot.last_error.take());
         }
     }
 

@@ -79,7 +79,7 @@ impl Engine {
         let away = table.away.clone().map(super::answers::unavailable);
         let patience_over = !waiter.may_wait();
         let why_not =
-            slot.last_error.clone().or(away).or_else(|| {
+            slot.last_error.as_deref().cloned().or(away).or_else(|| {
                 patience_over.then(|| super::answers::unavailable("the store did not answer in time".into()))
             });
         let why = match why_not.filter(|_| never_in_line) {

@@ -103,7 +103,7 @@ pub(crate) struct Slot {
     /// It was in line when we were reaped: a message about a grant may speak of that time, and only a sync tells.
     pub doubtful: bool,
     /// Why the last attempt failed.
-    pub last_error: Option<Error>,
+    pub last_error: Option<Box<Error>>,
     /// Who waits for a release's answer.
     pub ack: Option<Ack>,
     pub max_hold_at: Nanos,

@@ -60,7 +60,7 @@ pub(crate) struct Waiter {
     pub ticket: Ticket,
     pub terms: OnceCell<Terms>,
     /// Why there is no permit. Set by whoever settles, before the ticket itself.
-    error: OnceCell<Error>,
+    error: OnceCell<Box<Error>>,
     order: OnceCell<u64>,
     /// Of the permit that was put back: a late message about that grant is none about this one.
     former_fence: OnceCell<u64>,
@@ -123,7 +123,7 @@ impl Waiter {
     /// Settles without a permit. False: the outcome was decided before.
     pub(crate) fn refuse(&self, state: TicketState, error: Error) -> bool {
         // A rival may set its error first and lose the swap to a grant, or win it: then both say why there is none.
-        let _ = self.error.set(error);
+        let _ = self.error.set(Box::new(error));
         self.ticket.settle(state)
     }
 
@@ -188,7 +188,7 @@ impl Waiter {
 
     /// Why there is no permit.
     pub(crate) fn error(&self) -> Error {
-        self.error.get().cloned().unwrap_or(Error::Cancelled)
+        self.error.get().map_or(Error::Cancelled, |error| Error::clone(error))
     }
 
     pub(crate) fn subscribe(&self) -> Receiver<PermitEvent> {

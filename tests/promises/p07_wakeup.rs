@@ -87,7 +87,8 @@ fn two_slots_freed_at_once_go_to_two_waiters_of_one_client() {
             }
         });
         let (first, second) = (take(&done), take(&done));
-        assert!(first.1.is_valid() && second.1.is_valid());
+        assert_kept(&first.1);
+        assert_kept(&second.1);
     }
 }
 
@@ -161,7 +162,7 @@ fn an_application_that_does_not_look_for_long_finds_every_grant() {
     let_pass(&server, "a", 3 * LEASE);
     let granted: Vec<(u64, Permit)> = (0..WAITERS).map(|_| take(&done)).collect();
     assert!(granted.iter().map(|(token, _)| *token).eq(0..WAITERS), "the completions are in line order");
-    assert!(granted.iter().all(|(_, permit)| permit.is_valid()));
+    granted.iter().for_each(|(_, permit)| assert_kept(permit));
     drop(granted);
     assert_empty(&server, &holder);
 }

@@ -117,7 +117,7 @@ fn a_restart_from_an_old_dump_loses_nobody_and_fifty_holders_finish() {
     server.restart();
     wait_status(&first, "all are back", |s| s.epoch > before.epoch && s.used == 50 && s.grace == Duration::ZERO);
     assert!(first.try_acquire(&Request::new()).expect("try").is_none(), "above the limit");
-    assert!(permits.iter().all(Permit::is_valid));
+    permits.iter().for_each(assert_kept);
     let last = permits.iter().map(Permit::fence).max();
     permits.into_iter().for_each(|permit| permit.release().expect("release"));
     let next = first.acquire(&Request::new()).expect("a permit");
@@ -186,7 +186,8 @@ fn on_a_full_server_everything_works_but_new_requests_and_these_heal() {
         let (token, granted) = take(&done);
         assert_eq!(token, 0);
         let_pass(&server, "a", 2 * LEASE);
-        assert!(kept.is_valid() && granted.is_valid(), "{flavor}: the heartbeat failed");
+        assert_kept(&kept);
+        assert_kept(&granted);
         let patient = first.acquire_start(&Request::new().wait_forever(), &done, 3).expect("start");
         raw::<()>(&server, "CONFIG SET maxmemory 0");
         eventually("the patient one is in line", SOON, || patient.last_position().is_some());

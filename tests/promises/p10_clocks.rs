@@ -44,7 +44,7 @@ impl Scene {
     fn goes_on(self, server: &Server) {
         let_pass(server, "a", LEASE / 10); // perhaps it was the jump that passed
         let_pass(server, "a", 2 * LEASE);
-        assert!(self.permit.is_valid());
+        assert_kept(&self.permit);
         let status = self.holder.1.status().expect("status");
         assert_eq!((status.holders, status.waiting, status.instances), (1, 3, 2));
         let (fence, order) = (self.permit.fence(), self.permit.order());
@@ -112,7 +112,7 @@ fn a_clock_that_swings_to_and_fro_loses_nobody() {
         set_clock(&server, if swing % 2 == 0 { hour() } else { -hour() });
         let_pass(&server, "a", LEASE / 10); // the jump, when it goes ahead
         let_pass(&server, "a", LEASE / 2);
-        assert!(scene.permit.is_valid());
+        assert_kept(&scene.permit);
     }
     scene.goes_on(&server);
 }
@@ -131,7 +131,8 @@ fn a_client_whose_clock_jumps_neither_loses_its_permit_nor_shortens_anybodys_lea
         // To its clock it was silent for an hour; the server says that it was not.
         assert_eq!(events.recv_timeout(SOON), Ok(PermitEvent::Unconfirmed));
         assert_eq!(events.recv_timeout(SOON), Ok(PermitEvent::Confirmed));
-        assert!(permit.is_valid() && theirs.is_valid());
+        assert_kept(&permit);
+        assert_kept(&theirs);
     }
     assert!(other.try_acquire(&Request::new()).expect("try").is_none());
     permit.release().expect("release");

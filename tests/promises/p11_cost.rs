@@ -123,7 +123,7 @@ fn a_grant_of_a_saturated_limiter_costs_the_same_two_calls_for_10_and_for_10_000
         };
         (0..waiters + 4).for_each(start);
         wait_status(&limiters[0], "all are in line", |s| s.waiting == waiters && s.holders == 4);
-        let mut turn = || {
+        let turn = || {
             let (token, permit) = take(&done);
             permit.release().expect("release");
             start(token);
@@ -179,7 +179,7 @@ fn reap(instances: u64, tickets_each: u64) {
     assert!(removals >= dead, "{removals} of {dead}");
     // Each call may reap one batch of instances and one of tickets; the looks of wait_status make it no fewer.
     assert!(removals <= calls * 2 * (BATCH + 1), "{removals} removals in {calls} calls");
-    assert!(permit.is_valid());
+    assert_kept(&permit);
     permit.release().expect("release");
     drain_in_order(&done, [0]);
     assert_empty(&server, &limiter);
@@ -227,7 +227,11 @@ fn hundreds_of_short_lived_clients_leave_nothing_in_the_registry() {
         let (_short_lived, limiter) = open(&server.url(), "a", 4, POLL);
         limiter.acquire(&Request::new()).expect("a permit").release().expect("release");
     }
-    eventually("the registry is as before", SOON, || registry(&server) == before);
+    // Or smaller: the idle one of before may have been forgotten as well.
+    eventually("the registry is no larger than before", SOON, || {
+        let now = registry(&server);
+        now.0 <= before.0 && now.1 <= before.1
+    });
 }
 
 /// S21, without a farewell.
@@ -247,6 +251,6 @@ fn clients_that_vanish_leave_nothing_in_the_registry_once_their_leases_end() {
     proxy.cut();
     drop(vanishing);
     eventually("the registry is as before", SOON, || registry(&server) == before);
-    assert!(permit.is_valid());
+    assert_kept(&permit);
     assert_eq!(limiter.status().expect("status").holders, 1);
 }

@@ -1,8 +1,11 @@
 //! The two stores that a promise is held against, and what tests of both share.
 
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Duration;
 
+use crossbeam_channel::RecvTimeoutError;
 use fairq::{Change, Client, ClientBuilder, Clock, Completion, Completions, Limiter, LimiterBuilder, Permit, Request};
 
 use crate::support::{SOON, Server, eventually, eventually_some};
@@ -19,10 +22,26 @@ pub struct World {
 }
 
 /// Runs a test on each store, memory first.
-pub fn on_both(test: impl Fn(&World)) {
-    for world in [World::memory(), World::redis()] {
-        eprintln!("-- on {}", world.url);
-        test(&world);
+pub fn on_both(test: impl Fn(&World) + Send + 'static) {
+    guarded(move || {
+        for world in [World::memory(), World::redis()] {
+            eprintln!("-- on {}", world.url);
+            test(&world);
+        }
+    });
+}
+
+/// Runs a test in which threads may block for ever when what it tests is broken: then it fails instead of hanging.
+pub fn guarded(test: impl FnOnce() + Send + 'static) {
+    let (alive, end) = crossbeam_channel::bounded::<()>(0);
+    let thread = thread::spawn(move || {
+        let _alive = alive;
+        test();
+    });
+    let ended = end.recv_timeout(4 * SOON) == Err(RecvTimeoutError::Disconnected);
+    assert!(ended, "the test hangs; if it says above that something failed, that is why");
+    if let Err(panic) = thread.join() {
+        resume_unwind(panic);
     }
 }
 
@@ -109,9 +128,9 @@ pub fn open(builder: LimiterBuilder) -> Limiter {
     builder.open().expect("open a limiter")
 }
 
-/// The limiter [`NAME`] of this client.
+/// The limiter [`NAME`] of this client, with a lease so long that no leak heals by it while a test looks.
 pub fn limiter(client: &Client, limit: u64) -> Limiter {
-    open(client.limiter(NAME).limit(limit))
+    open(client.limiter(NAME).limit(limit).lease(3 * SOON))
 }
 
 /// A request that waits until the test says otherwise.

@@ -106,7 +106,7 @@ pub fn line_up(limiter: &Limiter, to: &Completions, tokens: Range<u64>) -> Vec<T
     let request = |token: u64| Request::new().wait_forever().label(token.to_string());
     let start = |token| limiter.acquire_start(&request(token), to, token).expect("start a request");
     let tickets: Vec<Ticket> = tokens.map(start).collect();
-    eventually("all stand in line", SOON, || tickets.iter().all(|t| is_in_line(t)));
+    eventually("all stand in line", SOON, || tickets.iter().all(is_in_line));
     tickets
 }
 
@@ -136,6 +136,12 @@ pub fn drain_in_order(from: &Completions, tokens: impl IntoIterator<Item = u64>)
 pub fn wait_status(limiter: &Limiter, what: &str, condition: impl Fn(&Status) -> bool) {
     let look = || limiter.status().is_ok_and(|status| condition(&status));
     eventually(what, SOON, look);
+}
+
+/// The permit is held. That its heartbeat was late once is no harm: what is lost stays lost.
+#[track_caller]
+pub fn assert_kept(permit: &Permit) {
+    eventually("the permit is valid", SOON, || permit.is_valid());
 }
 
 /// Nothing is held or waits, and nothing is left of those that did (P3).

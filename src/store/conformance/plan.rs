@@ -144,7 +144,8 @@ impl Memory {
     }
 
     pub(super) fn verb(&self, instance: usize, plan: &Plan) -> Verb {
-        let label = |no: u64| -> Arc<str> { format!("label of {no}").into() };
+        let label =
+            |no: u64| -> Arc<str> { if no.is_multiple_of(2) { "".into() } else { format!("label of {no}").into() } };
         match plan {
             Plan::Acquire { no, cost, may_wait, old_order } => Verb::Acquire {
                 no: *no,

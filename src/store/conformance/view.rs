@@ -120,9 +120,9 @@ impl Redis {
             all.into_iter().filter(|(member, _)| member != ".").collect()
         };
         let row = |(ticket, _): (String, f64)| {
-            let mut words = records[&ticket].splitn(3, ' ');
-            let cost = words.next().unwrap().parse().unwrap();
-            (ticket, cost, words.nth(1).unwrap_or("").to_owned())
+            let mut words = records[&ticket].splitn(3, ' ').skip(1);
+            let cost = words.next().map_or(1, |cost| cost.parse().unwrap());
+            (ticket, cost, words.next().unwrap_or("").to_owned())
         };
         let generation = |name: &str| {
             fields.get(&format!("i:{name}")).map_or(0, |text| String::from_utf8_lossy(text).parse().unwrap())

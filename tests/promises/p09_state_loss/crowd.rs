@@ -68,7 +68,7 @@ impl Crowd<'_> {
             s.epoch > self.epoch && s.grace == Duration::ZERO && s.used == CLIENTS as u64 && s.waiting == WAITERS
         });
         assert_eq!(Standing::of(limiter).as_ref(), Some(&self.before));
-        assert!(self.permits.iter().all(Permit::is_valid));
+        self.permits.iter().for_each(assert_kept);
         assert!(self.events.iter().all(|events| !events.try_iter().any(|e| matches!(e, PermitEvent::Lost(_)))));
     }
 

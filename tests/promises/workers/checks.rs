@@ -49,7 +49,12 @@ pub fn check_limit(holds: &[Hold], limit: usize) {
     let mut held = 0;
     for (at, step, fence) in steps {
         held += step;
-        assert!(held <= limit as i32, "{held} held at {at}, when {fence} was granted: {holds:#?}");
+        let labels = holds.iter().filter(|hold| hold.from <= at && at < hold.to).map(|hold| &hold.label);
+        assert!(
+            held <= limit as i32,
+            "{held} held at {at}, when {fence} was granted: {:?}",
+            labels.collect::<Vec<_>>()
+        );
     }
     let mut fences: Vec<u64> = holds.iter().map(|hold| hold.fence).collect();
     fences.sort_unstable();
