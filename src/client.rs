@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::engine::{Engine, Handle};
-use crate::limiter::LimiterBuilder;
+use crate::limiter_builder::LimiterBuilder;
 use crate::status::ServerInfo;
 use crate::store::Listener;
 use crate::store::memory::MemoryStore;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::permit::LostReason;
+use crate::events::LostReason;
 
 /// Why a request ended without a permit, or an operation without a result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,9 +1,13 @@
-//! One request for a permit.
+//! One request for a permit, and the ticket it waits with.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Error;
+use crate::engine::waiter::Waiter;
+use crate::status::Position;
+use crate::ticket::TicketState;
 
 const MAX_COST: u64 = 1_000_000_000;
 const MAX_LABEL: usize = 256;
@@ -68,5 +72,59 @@ impl Request {
             return Err(Error::invalid("label", format!("at most {MAX_LABEL} bytes without line breaks, please")));
         }
         Ok(())
+    }
+}
+
+/// One request on its way, to be watched or cancelled from any thread. Dropping it changes nothing.
+#[derive(Clone)]
+pub struct Ticket {
+    waiter: Arc<Waiter>,
+}
+
+impl fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ticket").field("no", &self.waiter.no).field("state", &self.state()).finish_non_exhaustive()
+    }
+}
+
+impl Ticket {
+    pub(crate) fn new(waiter: Arc<Waiter>) -> Self {
+        Ticket { waiter }
+    }
+
+    pub(crate) fn waiter(&self) -> &Arc<Waiter> {
+        &self.waiter
+    }
+
+    /// Cancels the request, also one that is not started yet. True: it is cancelled, and will not be granted. False:
+    /// it has ended otherwise. Does not block; the store is told in the background.
+    pub fn cancel(&self) -> bool {
+        self.waiter.engine().cancel(&self.waiter)
+    }
+
+    /// Its full name, as [`Limiter::revoke`](crate::Limiter::revoke) takes it.
+    pub fn id(&self) -> String {
+        self.waiter.engine().ticket_name(self.waiter.no)
+    }
+
+    /// How it stands. Does not block.
+    pub fn state(&self) -> TicketState {
+        self.waiter.ticket.state()
+    }
+
+    /// Where it stands in line: asks the store. `None` when it does not wait there. Blocks for a round trip.
+    ///
+    /// # Errors
+    /// As [`Limiter::status`](crate::Limiter::status).
+    pub fn position(&self) -> Result<Option<Position>, Error> {
+        if self.state() != TicketState::Pending {
+            return Ok(None);
+        }
+        self.waiter.engine().ask_position(&self.waiter)
+    }
+
+    /// Where it stood when the store last told. Does not block.
+    pub fn last_position(&self) -> Option<Position> {
+        self.waiter.position()
     }
 }

@@ -197,3 +197,26 @@ impl ConfigView {
         words.zip(OVERRIDABLE).filter(|(word, _)| !word.is_empty() && *word != "-").map(|(_, name)| name).collect()
     }
 }
+
+/// What waits does while the store is away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Outage {
+    /// Holds the line until each deadline (the default).
+    #[default]
+    Wait,
+    /// Fails with [`Error::Unavailable`] as soon as an attempt to connect has failed.
+    Fail,
+    /// Each instance admits up to `limit` by itself, in its own order; counted again when the store is back. Such
+    /// permits have fence 0, and over the whole cluster more than the limiter's limit may run.
+    Local {
+        /// How much cost this instance may hold at once.
+        limit: u64,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct LimiterOptions {
+    pub settings: Option<Settings>,
+    pub poll: Duration,
+    pub outage: Outage,
+}

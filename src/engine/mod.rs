@@ -18,6 +18,8 @@ mod answers;
 mod close;
 mod notices;
 mod outage;
+mod outbox;
+mod permits;
 mod queries;
 mod restore;
 mod scheduler;
@@ -33,7 +35,7 @@ use once_cell::sync::OnceCell;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::clock::{Clock, NEVER, Nanos, nanos};
-use crate::permit::{LostReason, Permit, PermitEvent};
+use crate::events::{LostReason, PermitEvent};
 use crate::store::{RestoreKind, Store, TicketNo, Verb};
 use crate::ticket::TicketState;
 use crate::{Error, Request};
@@ -148,28 +150,6 @@ impl Engine {
         }
         if submits {
             self.submit_outbox(alone);
-        }
-    }
-
-    /// Hands the calls to the store in the order in which they were decided, so that a cancel never overtakes its
-    /// enqueue. One thread at a time does so; what others decide meanwhile it takes along, up to a bound, after which
-    /// it is the scheduler's turn. `alone`: the first call is this thread's own, and all it has to wait for.
-    fn submit_outbox(&self, mut alone: bool) {
-        const MOST: usize = 64;
-        let mut left = MOST;
-        loop {
-            let Some((call, asked)) = self.table.lock().next_of_outbox(&mut left) else { break };
-            let limiter = call.limiter.clone();
-            let Some(me) = self.me.upgrade() else { return };
-            let known = call.header.epoch;
-            let reply = Box::new(move |result| me.answered(&limiter, known, asked, result));
-            match std::mem::take(&mut alone) {
-                true => self.store().submit_and_wait(call, reply),
-                false => self.store().submit(call, reply),
-            }
-        }
-        if left == 0 {
-            self.wake.notify_all();
         }
     }
 
@@ -296,18 +276,6 @@ impl Engine {
         true
     }
 
-    /// A held permit is gone, and its owner is told.
-    fn lose(&self, table: &mut Table, no: TicketNo, why: LostReason, now: Nanos, fx: &mut Effects) {
-        let Some(slot) = table.tickets.get(&no) else { return };
-        let waiter = slot.waiter.clone();
-        if waiter.ticket.end(TicketState::Lost) {
-            tracing::warn!(limiter = %waiter.limiter.name, ticket = no, reason = %why, "permit lost");
-            fx.events.push((waiter.clone(), PermitEvent::Lost(why)));
-            let _ = waiter.lost.set(why);
-            table.clean_up(no, now, fx);
-        }
-    }
-
     /// Cancels a ticket, also one that is not started. True: it is settled as cancelled by this call.
     pub(crate) fn cancel(&self, waiter: &Arc<Waiter>) -> bool {
         if self.is_forked() {
@@ -319,84 +287,7 @@ impl Engine {
         waiter.ticket.state() == TicketState::Cancelled
     }
 
-    /// Whether the store has confirmed the permit within the lease.
-    pub(crate) fn confirmed(&self, waiter: &Waiter) -> bool {
-        !self.is_forked()
-            && waiter.ticket.state() == TicketState::Granted
-            && self.clock.now() < waiter.limiter.valid_until.load(Ordering::Acquire)
-    }
-
-    /// Gives a permit back in the background.
-    pub(crate) fn give_back(&self, waiter: &Arc<Waiter>) {
-        if !self.is_forked() && waiter.ticket.end(TicketState::Released) {
-            waiter.close_events();
-            self.with_table(|table, now, fx| {
-                table.clean_up(waiter.no, now, fx);
-                self.fill_local(table, waiter.limiter.index, now, fx);
-            });
-        }
-    }
-
-    /// Gives a permit back and waits for the answer.
-    pub(crate) fn release(&self, waiter: &Arc<Waiter>) -> Result<(), Error> {
-        self.check_process()?;
-        if !waiter.ticket.end(TicketState::Released) {
-            return Err(waiter.lost.get().map_or(Error::Stale, |why| Error::PermitLost(*why)));
-        }
-        waiter.close_events();
-        let (sender, answer) = crossbeam_channel::bounded(1);
-        self.with_table(|table, now, fx| {
-            fx.waits = true;
-            match table.tickets.get_mut(&waiter.no) {
-                Some(slot) => slot.ack = Some(sender),
-                None => drop(sender),
-            }
-            table.clean_up(waiter.no, now, fx);
-            self.fill_local(table, waiter.limiter.index, now, fx);
-        });
-        match answer.recv_timeout(self.patience) {
-            Ok(Ok(true)) => Ok(()),
-            Ok(Ok(false)) => Err(Error::Stale),
-            Ok(Err(error)) => Err(error),
-            Err(crossbeam_channel::RecvTimeoutError::Disconnected) => Err(Error::Closed),
-            Err(crossbeam_channel::RecvTimeoutError::Timeout) => Err(Error::Unavailable {
-                detail: "no answer to the release yet; it goes on in the background".into(),
-                retry_after: Duration::from_secs(1),
-            }),
-        }
-    }
-
-    /// Returns a held ticket to its original place in line and waits for it again.
-    pub(crate) fn put_back(&self, waiter: &Arc<Waiter>, max_wait: Duration) -> Result<Permit, Error> {
-        self.check_process()?;
-        if !waiter.ticket.end(TicketState::Released) {
-            return Err(waiter.lost.get().map_or(Error::Stale, |why| Error::PermitLost(*why)));
-        }
-        waiter.close_events();
-        // The same ticket in the store, a new life here: one that was granted cannot be pending again.
-        let again = Arc::new(Waiter::new(waiter.no, waiter.limiter.clone(), waiter.handle.clone()));
-        again.set_order(waiter.order());
-        again.set_former_fence(waiter.ticket.fence().max(waiter.former_fence()));
-        let request = Request { max_wait: Some(max_wait), cost: waiter.cost(), label: waiter.label() };
-        self.with_table(|table, now, fx| {
-            let _ = again.terms.set(Terms::new(&request, 0, now, nanos(self.patience), Sink::Blocking));
-            if table.stage != Stage::Running && again.refuse(TicketState::Closed, Error::Closed) {
-                table.clean_up(waiter.no, now, fx);
-                fx.settled.push(again.clone());
-                return;
-            }
-            table.remove(waiter.no, fx);
-            self.enter(table, &again, true, now, fx);
-        });
-        again.wait()
-    }
-
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock()
     }
-}
-
-/// How a held ticket is brought back to the store.
-fn held_kind(waiter: &Waiter) -> RestoreKind {
-    if waiter.ticket.fence() == 0 { RestoreKind::Local } else { RestoreKind::Held }
 }

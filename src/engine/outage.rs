@@ -2,7 +2,7 @@
 //! limiter's outage policy says; what is held stays held; and when the store is back, everything is asked again.
 
 use super::*;
-use crate::limiter::Outage;
+use crate::settings::Outage;
 
 impl Engine {
     /// An attempt to connect has failed.

@@ -2,8 +2,8 @@
 
 use super::table::{LimiterCore, LimiterState};
 use super::*;
-use crate::limiter::LimiterOptions;
-use crate::settings::Declaration;
+use crate::settings::{Declaration, LimiterOptions};
+use crate::status::Position;
 use crate::store::{Answer, Listener, StoreError, Verdict};
 
 impl Engine {
@@ -80,6 +80,18 @@ impl Engine {
             Verdict::NoSuchLimiter => Err(Error::NoSuchLimiter { name: name.to_string() }),
             _ => Ok(answer),
         }
+    }
+
+    /// Where a ticket stands in line; `None` when it does not wait there.
+    pub(crate) fn ask_position(&self, waiter: &Waiter) -> Result<Option<Position>, Error> {
+        let answer = self.ask(waiter.limiter.index, Verb::Position(vec![waiter.no]))?;
+        let Verdict::Positions(positions) = answer.verdict else {
+            return Err(Error::Internal { detail: "an answer to another verb".into() });
+        };
+        let waits = positions.first().filter(|(position, _)| *position > 0);
+        let position = waits.map(|(position, estimate)| Position { position: *position, estimate: *estimate });
+        waiter.set_position(position);
+        Ok(position)
     }
 
     /// Looks whether the store is fit for use.

@@ -182,3 +182,8 @@ impl Engine {
         self.request_sync(table, limiter, now, fx);
     }
 }
+
+/// How a held ticket is brought back to the store.
+fn held_kind(waiter: &Waiter) -> RestoreKind {
+    if waiter.ticket.fence() == 0 { RestoreKind::Local } else { RestoreKind::Held }
+}

@@ -12,9 +12,8 @@ use super::waiter::Waiter;
 use crate::Error;
 use crate::clock::{NEVER, Nanos};
 use crate::coalescer::Coalescer;
-use crate::limiter::Outage;
-use crate::permit::{LostReason, PermitEvent};
-use crate::settings::{Declaration, Settings};
+use crate::events::{LostReason, PermitEvent};
+use crate::settings::{Declaration, Outage, Settings};
 use crate::store::{Call, Header, TicketNo, Verb};
 
 /// A limiter's index in [`Table::limiters`].
@@ -232,21 +231,6 @@ impl Table {
             outbox: VecDeque::new(),
             submitting: false,
         }
-    }
-
-    /// True: there are calls to hand over, and it is the caller who has to do it.
-    pub(crate) fn take_outbox_turn(&mut self) -> bool {
-        !self.outbox.is_empty() && !std::mem::replace(&mut self.submitting, true)
-    }
-
-    /// The next call to hand over. `None`: the turn is over.
-    pub(crate) fn next_of_outbox(&mut self, left: &mut usize) -> Option<(Call, Asked)> {
-        let next = if *left > 0 { self.outbox.pop_front() } else { None };
-        match next {
-            Some(_) => *left -= 1,
-            None => self.submitting = false,
-        }
-        next
     }
 
     pub(crate) fn arm(&mut self, at: Nanos, timer: Timer, fx: &mut Effects) {

@@ -9,17 +9,21 @@ use parking_lot::{Condvar, Mutex};
 use super::table::LimiterCore;
 use super::{Engine, Handle};
 use crate::clock::{NEVER, Nanos};
-use crate::permit::{LostReason, Permit, PermitEvent};
+use crate::events::{LostReason, PermitEvent};
 use crate::status::Position;
 use crate::store::TicketNo;
 use crate::ticket::{Ticket, TicketState};
-use crate::{Completions, Error, Request};
+use crate::{Error, Request};
+
+/// What is done with a settled ticket.
+pub(crate) type Tell = Box<dyn FnOnce(&Arc<Waiter>) + Send>;
 
 /// Who is told when the ticket settles.
 pub(crate) enum Sink {
     /// A thread in [`Waiter::wait`].
     Blocking,
-    Completion(Completions, u64),
+    /// Somebody who does not wait. Called without the engine's lock, by any of its threads.
+    Tell(Tell),
 }
 
 /// What its start made of the request.
@@ -162,15 +166,15 @@ impl Waiter {
         }
         let sink = self.terms.get().and_then(|t| t.sink.lock().take());
         match sink {
-            Some(Sink::Completion(queue, token)) => queue.push(token, self.outcome()),
+            Some(Sink::Tell(tell)) => tell(self),
             Some(Sink::Blocking) | None => {
                 self.settled.notify_all();
             }
         }
     }
 
-    /// Blocks until the ticket has settled.
-    pub(crate) fn wait(self: &Arc<Self>) -> Result<Permit, Error> {
+    /// Blocks until the ticket has settled. `Ok`: with a permit.
+    pub(crate) fn wait(&self) -> Result<(), Error> {
         let mut desk = self.desk.lock();
         while !desk.done {
             self.settled.wait(&mut desk);
@@ -179,9 +183,10 @@ impl Waiter {
         self.outcome()
     }
 
-    fn outcome(self: &Arc<Self>) -> Result<Permit, Error> {
+    /// What a settled ticket came to. `Ok`: a permit.
+    pub(crate) fn outcome(&self) -> Result<(), Error> {
         if let TicketState::Granted | TicketState::Released | TicketState::Lost = self.ticket.state() {
-            return Ok(Permit::new(self.clone()));
+            return Ok(());
         }
         Err(self.error())
     }

@@ -171,8 +171,8 @@ fn reap(instances: u64, tickets_each: u64) {
     let permit = limiter.acquire(&Request::new()).expect("a permit");
     let done = Completions::new();
     line_up(&limiter, &done, 0..1);
-    bury(&server, instances, tickets_each);
     server.reset_stats();
+    bury(&server, instances, tickets_each);
     wait_status(&limiter, "only the living are left", |s| (s.waiting, s.instances) == (1, 1));
     let (calls, removals) = (server.script_calls(), server.calls("zrem"));
     let dead = instances + instances * tickets_each;

@@ -1,0 +1,89 @@
+//! What ends a permit: its owner gives it back, or it is lost.
+
+use super::*;
+
+impl Engine {
+    /// Whether the store has confirmed the permit within the lease.
+    pub(crate) fn confirmed(&self, waiter: &Waiter) -> bool {
+        !self.is_forked()
+            && waiter.ticket.state() == TicketState::Granted
+            && self.clock.now() < waiter.limiter.valid_until.load(Ordering::Acquire)
+    }
+
+    /// Gives a permit back in the background.
+    pub(crate) fn give_back(&self, waiter: &Arc<Waiter>) {
+        if !self.is_forked() && waiter.ticket.end(TicketState::Released) {
+            waiter.close_events();
+            self.with_table(|table, now, fx| {
+                table.clean_up(waiter.no, now, fx);
+                self.fill_local(table, waiter.limiter.index, now, fx);
+            });
+        }
+    }
+
+    /// Gives a permit back and waits for the answer.
+    pub(crate) fn release(&self, waiter: &Arc<Waiter>) -> Result<(), Error> {
+        self.check_process()?;
+        if !waiter.ticket.end(TicketState::Released) {
+            return Err(waiter.lost.get().map_or(Error::Stale, |why| Error::PermitLost(*why)));
+        }
+        waiter.close_events();
+        let (sender, answer) = crossbeam_channel::bounded(1);
+        self.with_table(|table, now, fx| {
+            fx.waits = true;
+            match table.tickets.get_mut(&waiter.no) {
+                Some(slot) => slot.ack = Some(sender),
+                None => drop(sender),
+            }
+            table.clean_up(waiter.no, now, fx);
+            self.fill_local(table, waiter.limiter.index, now, fx);
+        });
+        match answer.recv_timeout(self.patience) {
+            Ok(Ok(true)) => Ok(()),
+            Ok(Ok(false)) => Err(Error::Stale),
+            Ok(Err(error)) => Err(error),
+            Err(crossbeam_channel::RecvTimeoutError::Disconnected) => Err(Error::Closed),
+            Err(crossbeam_channel::RecvTimeoutError::Timeout) => Err(Error::Unavailable {
+                detail: "no answer to the release yet; it goes on in the background".into(),
+                retry_after: Duration::from_secs(1),
+            }),
+        }
+    }
+
+    /// Returns a held ticket to its original place in line and waits for it again.
+    pub(crate) fn put_back(&self, waiter: &Arc<Waiter>, max_wait: Duration) -> Result<Arc<Waiter>, Error> {
+        self.check_process()?;
+        if !waiter.ticket.end(TicketState::Released) {
+            return Err(waiter.lost.get().map_or(Error::Stale, |why| Error::PermitLost(*why)));
+        }
+        waiter.close_events();
+        // The same ticket in the store, a new life here: one that was granted cannot be pending again.
+        let again = Arc::new(Waiter::new(waiter.no, waiter.limiter.clone(), waiter.handle.clone()));
+        again.set_order(waiter.order());
+        again.set_former_fence(waiter.ticket.fence().max(waiter.former_fence()));
+        let request = Request { max_wait: Some(max_wait), cost: waiter.cost(), label: waiter.label() };
+        self.with_table(|table, now, fx| {
+            let _ = again.terms.set(Terms::new(&request, 0, now, nanos(self.patience), Sink::Blocking));
+            if table.stage != Stage::Running && again.refuse(TicketState::Closed, Error::Closed) {
+                table.clean_up(waiter.no, now, fx);
+                fx.settled.push(again.clone());
+                return;
+            }
+            table.remove(waiter.no, fx);
+            self.enter(table, &again, true, now, fx);
+        });
+        again.wait().map(|()| again)
+    }
+
+    /// A held permit is gone, and its owner is told.
+    pub(super) fn lose(&self, table: &mut Table, no: TicketNo, why: LostReason, now: Nanos, fx: &mut Effects) {
+        let Some(slot) = table.tickets.get(&no) else { return };
+        let waiter = slot.waiter.clone();
+        if waiter.ticket.end(TicketState::Lost) {
+            tracing::warn!(limiter = %waiter.limiter.name, ticket = no, reason = %why, "permit lost");
+            fx.events.push((waiter.clone(), PermitEvent::Lost(why)));
+            let _ = waiter.lost.set(why);
+            table.clean_up(no, now, fx);
+        }
+    }
+}
