@@ -22,7 +22,7 @@ impl Engine {
             }
             match asked {
                 Asked::Ticket { no, .. } => self.ticket_answered(table, (no, known), result, now, fx),
-                Asked::Leaving { tickets } => self.leaving_answered(table, limiter, &tickets, result, now, fx),
+                Asked::Leaving { tickets } => self.leaving_answered(table, (limiter, known), &tickets, result, now, fx),
                 Asked::Sync { sent_at, heads } => {
                     self.sync_answered(table, limiter, (sent_at, known), &heads, result, now, fx);
                 }
@@ -242,7 +242,7 @@ impl Engine {
     fn leaving_answered(
         &self,
         table: &mut Table,
-        limiter: LimiterIndex,
+        (limiter, known): (LimiterIndex, u64),
         tickets: &[TicketNo],
         result: Result<Answer, StoreError>,
         now: Nanos,
@@ -253,6 +253,8 @@ impl Engine {
                 self.stay(table, tickets);
                 return self.retry_later(table, limiter, now, fx);
             }
+            // In another epoch nobody has taken it back: it was lost with all the rest.
+            Ok(Answer { epoch, .. }) if known != 0 && epoch != known => vec![true; tickets.len()],
             Ok(Answer { verdict: Verdict::Released(freed), .. }) => freed,
             Ok(_) => vec![true; tickets.len()],
             Err(StoreError::Fatal(Error::Closed)) => return self.stay(table, tickets),

@@ -35,8 +35,11 @@ impl Listener for Engine {
         });
     }
 
-    fn wants_link(&self) -> bool {
-        self.lock().has_work()
+    fn wants_link(&self) -> Option<Duration> {
+        // After an outage everybody has to have reported within the grace, two thirds of a lease.
+        let table = self.lock();
+        let shortest = table.limiters.iter().map(|state| state.lease()).min()?;
+        table.has_work().then(|| Duration::from_nanos(shortest / 8))
     }
 }
 

@@ -253,8 +253,8 @@ pub(crate) trait Listener: Send + Sync {
     fn link_down(&self, detail: &str);
     /// Subscribed (again): a notice may have been missed.
     fn subscribed(&self);
-    /// Whether there is anything to reconnect for.
-    fn wants_link(&self) -> bool;
+    /// For how long attempts to connect may pause at most; `None`: there is nothing to connect for.
+    fn wants_link(&self) -> Option<Duration>;
 }
 
 /// A place where limiters live, as one instance sees it.

@@ -109,15 +109,17 @@ impl Link {
 
     /// `None`: connected, or nothing to connect for.
     fn time_to_next_attempt(&self) -> Option<Duration> {
-        if !self.line.is_empty() || !self.wanted() {
+        if !self.line.is_empty() {
             return None;
         }
+        self.longest_pause()?;
         let next = self.state.next_attempt.unwrap_or_else(Instant::now);
         Some(next.saturating_duration_since(Instant::now()))
     }
 
-    fn wanted(&self) -> bool {
-        self.listener.upgrade().is_some_and(|listener| listener.wants_link())
+    /// `None`: there is nothing to connect for.
+    fn longest_pause(&self) -> Option<Duration> {
+        self.listener.upgrade()?.wants_link().map(|pause| pause.clamp(FIRST_PAUSE, LAST_PAUSE))
     }
 
     fn may_attempt(&self) -> bool {
@@ -136,7 +138,8 @@ impl Link {
                 }
             }
             Err(error) => {
-                self.state.pause = (self.state.pause * 2).clamp(FIRST_PAUSE, LAST_PAUSE);
+                let longest = self.longest_pause().unwrap_or(LAST_PAUSE);
+                self.state.pause = (self.state.pause * 2).clamp(FIRST_PAUSE, longest);
                 self.state.next_attempt = Some(Instant::now() + jitter::spread(self.state.pause));
                 // A wrong password is no outage: whoever asks is told of it.
                 let is_outage = !matches!(error, StoreError::Fatal(_));
