@@ -88,7 +88,7 @@ fn a_key_of_another_type_under_our_name_is_left_alone() {
         let detail = config_error(limiter.acquire(&patient()).map(drop));
         assert!(detail.contains("WRONGTYPE"), "{detail}");
         config_error(limiter.try_acquire(&Request::new()).map(drop));
-        assert_eq!(keys(&server), [key.clone()], "nothing was written");
+        assert_eq!(keys(&server), std::slice::from_ref(&key), "nothing was written");
         let value: String = redis::cmd("GET").arg(&key).query(&mut server.conn()).expect("GET");
         assert_eq!(value, "precious");
         redis::cmd("FLUSHALL").exec(&mut server.conn()).expect("FLUSHALL");

@@ -113,7 +113,7 @@ impl Actor<'_> {
             0..3 => self.start(),
             3 => self.held.extend(self.limiter.try_acquire(&Request::new()).expect("ask")),
             4 => self.cancel(),
-            5..7 => self.end_one(|permit| drop(permit)),
+            5..7 => self.end_one(drop),
             7 => self.end_one(|permit| permit.release().expect("it was held")),
             8 => self.put_back(),
             _ => self.revoke(),

@@ -26,6 +26,9 @@ pub struct Floors {
     pub publish_p99_us: f64,
     /// Acquire and release pairs per second, pipelined from one connection.
     pub ceiling_pairs_per_s: f64,
+    /// What the server spent on each of those script calls: one client, so the server has a core to itself. Under a
+    /// load of many processes the same figure also counts the moments in which the server had none.
+    pub ceiling_us_per_script_call: f64,
 }
 
 #[derive(Serialize)]
@@ -41,6 +44,7 @@ pub fn measure(bench: &mut Bench) -> Result<Floors, Failure> {
     let round_trips = time_for(bench.seconds_up_to(1.0), || evalsha(&mut bench.server, &sha))?;
     let messages = publish_to_reception(bench)?;
     let seconds = bench.seconds_up_to(3.0).as_secs_f64();
+    let before = bench.server.scripts()?;
     let ceiling = fairq::bench_support::pipelined_ceiling(bench.url, bench.args.waiters, seconds)?;
     Ok(Floors {
         evalsha_mean_us: round_trips.mean() / 1e3,
@@ -48,6 +52,7 @@ pub fn measure(bench: &mut Bench) -> Result<Floors, Failure> {
         publish_p50_us: micros(&messages, 0.5),
         publish_p99_us: micros(&messages, 0.99),
         ceiling_pairs_per_s: ceiling,
+        ceiling_us_per_script_call: bench.server.scripts()?.since(before).usec_per_call(),
     })
 }
 
