@@ -63,11 +63,11 @@ impl Limiter {
     /// Takes a permit if that needs no waiting; `None` otherwise. Passes nobody who waits.
     ///
     /// # Errors
-    /// As [`Limiter::acquire`], but never [`Error::TimedOut`].
+    /// As [`Limiter::acquire`], but never [`Error::TimedOut`] or [`Error::QueueFull`].
     pub fn try_acquire(&self, request: &Request) -> Result<Option<Permit>, Error> {
         match self.acquire(&request.clone().max_wait(Duration::ZERO)) {
             Ok(permit) => Ok(Some(permit)),
-            Err(Error::TimedOut { .. }) => Ok(None),
+            Err(Error::TimedOut { .. } | Error::QueueFull { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }

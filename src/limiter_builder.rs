@@ -36,8 +36,8 @@ impl LimiterBuilder {
         }
     }
 
-    /// Declares how much cost may be held at once; 0 admits nobody. When processes declare different settings the
-    /// newest open wins and the others warn; what an operator has set stands above both. Without a limit, `open`
+    /// Declares how much cost may be held at once; 0 admits nobody. When processes declare different settings, the
+    /// newest open that brings something new wins and the others warn; what an operator has set stands above both. Without a limit, `open`
     /// attaches to a limiter that others have declared.
     pub fn limit(mut self, limit: u64) -> Self {
         self.settings.limit = limit;

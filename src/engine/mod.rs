@@ -187,7 +187,9 @@ impl Engine {
     /// Puts a started ticket into the table and asks the store about it, if it can be asked.
     fn enter(&self, table: &mut Table, waiter: &Arc<Waiter>, puts_back: bool, now: Nanos, fx: &mut Effects) {
         let (no, limiter) = (waiter.no, waiter.limiter.index);
+        table.arrivals += 1;
         let slot = Slot {
+            arrival: table.arrivals,
             waiter: waiter.clone(),
             limiter,
             phase: Phase::InFlight,
@@ -232,7 +234,7 @@ impl Engine {
     }
 
     fn send_unsent(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
-        for no in table.limiters[limiter].unsent.iter().copied().collect::<Vec<_>>() {
+        for (_, no) in table.limiters[limiter].unsent.iter().copied().collect::<Vec<_>>() {
             self.send_ticket(table, no, now, fx);
         }
     }

@@ -70,7 +70,7 @@ impl Engine {
     /// In line order, then by arrival here.
     fn waiting_here(&self, table: &Table, limiter: LimiterIndex) -> Vec<TicketNo> {
         let state = &table.limiters[limiter];
-        state.queued.keys().map(|(_, no)| *no).chain(state.unsent.iter().copied()).collect()
+        state.queued.keys().map(|(_, no)| *no).chain(state.unsent.iter().map(|(_, no)| *no)).collect()
     }
 
     /// With policy `local`, while the store is away: admits from the head of the local line up to the local limit.

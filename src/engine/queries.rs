@@ -4,7 +4,7 @@ use super::table::{LimiterCore, LimiterState};
 use super::*;
 use crate::settings::{Declaration, LimiterOptions};
 use crate::status::Position;
-use crate::store::{Answer, Listener, StoreError, Verdict};
+use crate::store::{Answer, StoreError, Verdict};
 
 impl Engine {
     /// Opens a limiter, or finds it. A declaration that differs from the one before is sent with the next call.
@@ -47,39 +47,51 @@ impl Engine {
         Ok(index)
     }
 
-    /// Asks the store and waits for the answer, for as long as the client's patience lasts.
+    /// Asks the store and waits for the answer, for as long as the client's patience lasts. A question that went under
+    /// with its connection is asked once more on the next.
     pub(crate) fn ask(&self, limiter: LimiterIndex, verb: Verb) -> Result<Answer, Error> {
         self.check_process()?;
+        let answer = match self.ask_once(limiter, verb.clone()) {
+            Err(StoreError::Lost { .. }) => self.ask_once(limiter, verb),
+            other => other,
+        };
+        match answer.map_err(to_error)? {
+            Answer { verdict: Verdict::NoSuchLimiter, .. } => {
+                Err(Error::NoSuchLimiter { name: self.lock().limiters[limiter].core.name.to_string() })
+            }
+            answer => Ok(answer),
+        }
+    }
+
+    fn ask_once(&self, limiter: LimiterIndex, verb: Verb) -> Result<Answer, StoreError> {
         let call = {
             let table = self.lock();
             if table.stage == Stage::Closed || table.stage == Stage::Ended {
-                return Err(Error::Closed);
+                return Err(StoreError::Fatal(Error::Closed));
             }
             table.call(limiter, verb, self.clock.now())
         };
-        let name = call.limiter.clone();
         let (sender, answer) = crossbeam_channel::bounded(1);
-        let (me, about) = (self.me.clone(), name.clone());
+        let me = self.me.clone();
         let reply = move |result: Result<Answer, StoreError>| {
-            // An operator's order may concern tickets of its own instance.
             if let (Some(me), Ok(answer)) = (me.upgrade(), &result) {
-                me.notices(&about, answer.epoch, answer.notices.clone());
+                me.question_answered(limiter, answer);
             }
+            // The one who asked may have given up.
             drop(sender.send(result));
         };
         self.store().submit(call, Box::new(reply));
-        let answer = answer
+        answer
             .recv_timeout(self.patience)
-            .map_err(|_| super::answers::unavailable("the store did not answer in time".into()))?
-            .map_err(to_error)?;
+            .unwrap_or_else(|_| Err(StoreError::Busy { detail: "the store did not answer in time".into() }))
+    }
+
+    /// An operator's order may concern tickets of its own instance, and every answer tells the epoch.
+    fn question_answered(&self, limiter: LimiterIndex, answer: &Answer) {
         self.with_table(|table, now, fx| {
-            self.observe(table, limiter, None, &answer, now, fx);
-            self.observe_version(table, limiter, super::answers::version_told(&answer), now, fx);
+            self.observe(table, limiter, None, answer, now, fx);
+            self.observe_version(table, limiter, super::answers::version_told(answer), now, fx);
         });
-        match answer.verdict {
-            Verdict::NoSuchLimiter => Err(Error::NoSuchLimiter { name: name.to_string() }),
-            _ => Ok(answer),
-        }
     }
 
     /// Where a ticket stands in line; `None` when it does not wait there.

@@ -28,6 +28,9 @@ pub(crate) struct LimiterCore {
     pub sync: Coalescer,
 }
 
+/// Counts the tickets started here, in their order.
+pub(crate) type Arrival = u64;
+
 /// What an instance knows of one limiter.
 pub(crate) struct LimiterState {
     pub core: Arc<LimiterCore>,
@@ -42,8 +45,8 @@ pub(crate) struct LimiterState {
     pub revokes: u64,
     /// When the store last answered about it.
     pub heard_at: Nanos,
-    /// Never sent, or to be sent again: by number, which is the order of arrival here.
-    pub unsent: BTreeSet<TicketNo>,
+    /// Never sent, or to be sent again: by their order of arrival here.
+    pub unsent: BTreeSet<(Arrival, TicketNo)>,
     /// In line, by order.
     pub queued: BTreeMap<(u64, TicketNo), ()>,
     pub held: BTreeSet<TicketNo>,
@@ -90,6 +93,7 @@ pub(crate) enum Phase {
 }
 
 pub(crate) struct Slot {
+    pub arrival: Arrival,
     pub waiter: Arc<Waiter>,
     pub limiter: LimiterIndex,
     pub phase: Phase,
@@ -144,6 +148,7 @@ pub(crate) struct Table {
     pub tickets: HashMap<TicketNo, Slot>,
     pub timers: BTreeSet<(Nanos, Timer)>,
     pub stage: Stage,
+    pub arrivals: Arrival,
     /// Why the store is away; none while it is not known to be.
     pub away: Option<String>,
     /// When the scheduler will look again by itself.
@@ -226,6 +231,7 @@ impl Table {
             tickets: HashMap::new(),
             timers: BTreeSet::new(),
             stage: Stage::Running,
+            arrivals: 0,
             away: None,
             next_look: NEVER,
             outbox: VecDeque::new(),
@@ -262,14 +268,14 @@ impl Table {
         let state = &mut self.limiters[slot.limiter];
         let order = slot.waiter.order();
         match slot.phase {
-            Phase::Unsent => drop(state.unsent.remove(&no)),
+            Phase::Unsent => drop(state.unsent.remove(&(slot.arrival, no))),
             Phase::Queued => drop(state.queued.remove(&(order, no))),
             Phase::Held => drop(state.held.remove(&no)),
             Phase::Leaving { .. } => drop(state.leaving.remove(&no)),
             Phase::InFlight => {}
         }
         match phase {
-            Phase::Unsent => drop(state.unsent.insert(no)),
+            Phase::Unsent => drop(state.unsent.insert((slot.arrival, no))),
             Phase::Queued => drop(state.queued.insert((order, no), ())),
             Phase::Held => drop(state.held.insert(no)),
             Phase::Leaving { .. } => drop(state.leaving.insert(no)),

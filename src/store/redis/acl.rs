@@ -3,13 +3,12 @@
 use super::script;
 
 /// What the client sends besides its scripts.
-const OUTSIDE: [&str; 7] = ["auth", "hello", "select", "ping", "info", "subscribe", "evalsha"];
+const OUTSIDE: [&str; 4] = ["info", "subscribe", "evalsha", "eval"];
 
-/// The rule for `ACL SETUSER` that gives a user of fairq's all it needs, and nothing else. `SCAN` and `CONFIG GET`,
-/// which only `fairq list` and `fairq doctor` use, are not among it.
+/// The rule for `ACL SETUSER` that gives a user of fairq's all it needs, and nothing else. Not among it: `SELECT`, for a
+/// URL that names a database; `SCAN` and `CONFIG GET`, which only `fairq list` and `fairq doctor` use.
 pub fn redis_acl() -> String {
     let mut commands: Vec<String> = OUTSIDE.iter().map(|command| (*command).to_owned()).collect();
-    commands.push("eval".into());
     for script in script::all() {
         for command in script.commands() {
             let command = command.to_lowercase();

@@ -6,7 +6,7 @@ use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
 use redis::{Client, Connection, ConnectionInfo, IntoConnectionInfo};
 
 use super::fault;
-use super::keys::keys_of;
+use super::keys::{channel_of, keys_of};
 use super::script::SELFTEST;
 use crate::status::ServerInfo;
 use crate::store::StoreError;
@@ -125,23 +125,35 @@ fn check_version(kind: &str, version: &str) -> Result<(), StoreError> {
 /// depends on it.
 pub(super) fn self_test(connection: &mut Connection, instance: &str) -> Result<(), StoreError> {
     let scratch = format!("selftest:{}", jitter::random_name().map_err(StoreError::Fatal)?);
-    let mut cmd = redis::cmd("EVAL");
     let keys = keys_of(&scratch);
-    cmd.arg(SELFTEST.source.as_str()).arg(keys.len()).arg(&keys[..]).arg(instance);
-    let errors: Vec<String> = cmd.query(connection).map_err(|e| fault::of_connect(&e))?;
-    if errors.is_empty() {
-        return Ok(());
+    let mut errors: Vec<String> = Vec::new();
+    // By source, which loads it, and by name: these are two rights.
+    for (command, script) in [("EVAL", &SELFTEST.source), ("EVALSHA", &SELFTEST.sha)] {
+        let mut cmd = redis::cmd(command);
+        cmd.arg(script).arg(keys.len()).arg(&keys[..]).arg(instance);
+        errors = cmd.query(connection).map_err(|e| fault::of_connect(&e))?;
     }
-    let all = errors.join("; ");
-    let first = errors[0].clone();
+    judge(&errors)
+}
+
+fn judge(errors: &[String]) -> Result<(), StoreError> {
+    let Some(first) = errors.first() else { return Ok(()) };
     if errors.iter().all(|error| error.contains("OOM")) {
         return Ok(()); // a full server still releases; an acquire will say so
     }
     if errors.iter().any(|error| error.contains("READONLY") || error.contains("read only")) {
         return Err(StoreError::Away { detail: format!("this server is a replica ({first})") });
     }
-    let hint = "give the user the rights that the README lists under ACL";
+    let (all, hint) = (errors.join("; "), "give the user the rights that the README lists under \"Rights\"");
     Err(StoreError::Fatal(Error::Config { detail: format!("the server denies what fairq needs: {all}; {hint}") }))
+}
+
+/// Whether the user may subscribe to the instance's channel. The connection is of no use for anything else after it.
+pub(super) fn test_subscription(mut connection: Connection, instance: &str) -> Result<(), StoreError> {
+    let mut pubsub = connection.as_pubsub();
+    let subscribed = pubsub.subscribe(channel_of(instance)).map_err(|e| fault::of_connect(&e));
+    std::mem::forget(pubsub); // dropping it would unsubscribe, which needs another right
+    subscribed
 }
 
 /// Adds what an operator should know. What the user may not ask for stays unknown.

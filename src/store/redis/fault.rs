@@ -52,7 +52,7 @@ fn wrapped(text: &str, code: &str) -> bool {
 fn fatal(code: &str, text: &str) -> Error {
     let detail = text.trim();
     if code == "NOPERM" || text.contains("NOPERM") || text.contains("no permissions") {
-        let hint = "give the user the rights that the README lists under ACL";
+        let hint = "give the user the rights that the README lists under \"Rights\"";
         return Error::Config { detail: format!("the server denies a right: {detail}; {hint}") };
     }
     if matches!(code, "WRONGPASS" | "NOAUTH") || text.contains("invalid username-password") {

@@ -155,6 +155,9 @@ impl Store for RedisStore {
         let mut info = connect::server_info(&mut connection)?;
         connect::self_test(&mut connection, &self.instance)?;
         connect::add_advice(&mut connection, &mut info);
+        if self.options.subscribe {
+            connect::test_subscription(connection, &self.instance)?;
+        }
         Ok(info)
     }
 

@@ -36,11 +36,20 @@ impl Subscriber {
             match self.subscribed() {
                 Ok(()) => pause = FIRST_PAUSE,
                 Err(error) => {
-                    tracing::debug!(%error, "not subscribed");
+                    self.report(&error);
                     pause = (pause * 2).clamp(FIRST_PAUSE, LAST_PAUSE);
                 }
             }
             let _ = self.closing.recv_timeout(jitter::spread(pause));
+        }
+    }
+
+    fn report(&self, error: &StoreError) {
+        match error {
+            StoreError::Fatal(_) => {
+                tracing::warn!(%error, "cannot subscribe: grants are found by polling only");
+            }
+            _ => tracing::debug!(%error, "not subscribed"),
         }
     }
 
