@@ -93,7 +93,8 @@ fn a_missing_right_is_named_and_nothing_is_half_written() {
     let rule = fairq::redis_acl();
     for right in rule.split(' ').filter_map(|word| word.strip_prefix('+')) {
         let client = client_without(&server, right);
-        assert!(config_error(client.check()).to_lowercase().contains(right), "{right}");
+        let detail = client.check().err().unwrap_or_else(|| panic!("{right} is not missed")).to_string();
+        assert!(detail.to_lowercase().contains(right), "{right}: {detail}");
         if right != "subscribe" {
             // without messages it works, by polling
             let detail = config_error(limiter(&client, 1).acquire(&patient()).map(drop));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
-use redis::{Client, Connection, ConnectionInfo, IntoConnectionInfo};
+use redis::{Client, Connection, ConnectionInfo, IntoConnectionInfo, Value};
 
 use super::fault;
 use super::keys::{channel_of, keys_of};
@@ -148,12 +148,15 @@ fn judge(errors: &[String]) -> Result<(), StoreError> {
     Err(StoreError::Fatal(Error::Config { detail: format!("the server denies what fairq needs: {all}; {hint}") }))
 }
 
-/// Whether the user may subscribe to the instance's channel. The connection is of no use for anything else after it.
-pub(super) fn test_subscription(mut connection: Connection, instance: &str) -> Result<(), StoreError> {
-    let mut pubsub = connection.as_pubsub();
-    let subscribed = pubsub.subscribe(channel_of(instance)).map_err(|e| fault::of_connect(&e));
-    std::mem::forget(pubsub); // dropping it would unsubscribe, which needs another right
-    subscribed
+/// Turns a connection into a subscriber of the instance's channel; it is of no use for commands after that. The crate's
+/// own way of subscribing takes a refusal for a success.
+pub(super) fn subscribe(connection: &mut Connection, instance: &str) -> Result<(), StoreError> {
+    let command = redis::cmd("SUBSCRIBE").arg(channel_of(instance)).get_packed_command();
+    connection.send_packed_command(&command).map_err(|e| fault::of_connect(&e))?;
+    match connection.recv_response().map_err(|e| fault::of_connect(&e))? {
+        Value::ServerError(error) => Err(fault::of_connect(&error.into())),
+        _ => Ok(()),
+    }
 }
 
 /// Adds what an operator should know. What the user may not ask for stays unknown.

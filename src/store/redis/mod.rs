@@ -156,7 +156,7 @@ impl Store for RedisStore {
         connect::self_test(&mut connection, &self.instance)?;
         connect::add_advice(&mut connection, &mut info);
         if self.options.subscribe {
-            connect::test_subscription(connection, &self.instance)?;
+            connect::subscribe(&mut connection, &self.instance)?;
         }
         Ok(info)
     }

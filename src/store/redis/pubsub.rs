@@ -5,11 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use redis::Connection;
-
-use super::connect::RedisOptions;
+use super::connect::{RedisOptions, subscribe};
 use super::probe::Probe;
-use super::{decode, fault, keys::channel_of};
+use super::{decode, fault};
 use crate::jitter;
 use crate::store::{Listener, StoreError};
 
@@ -60,22 +58,17 @@ impl Subscriber {
     /// Subscribes and listens until the connection ends. An error says that it did not come so far.
     fn subscribed(&self) -> Result<(), StoreError> {
         let mut connection = self.options.connect()?;
-        self.listen(&mut connection).map_err(|e| fault::of_connect(&e))
-    }
-
-    fn listen(&self, connection: &mut Connection) -> redis::RedisResult<()> {
+        subscribe(&mut connection, &self.instance)?;
+        connection.set_read_timeout(Some(TURN)).map_err(|e| fault::of_connect(&e))?;
+        self.probe.heard();
+        if let Some(listener) = self.listener.upgrade() {
+            listener.subscribed(); // whatever was published before is found by a sync
+        }
         let mut pubsub = connection.as_pubsub();
-        let subscribed = pubsub.subscribe(channel_of(&self.instance));
-        let outcome = subscribed.and_then(|()| pubsub.set_read_timeout(Some(TURN))).map(|()| {
-            self.probe.heard();
-            if let Some(listener) = self.listener.upgrade() {
-                listener.subscribed(); // whatever was published before is found by a sync
-            }
-            while !self.is_over() && self.take_message(&mut pubsub) {}
-        });
+        while !self.is_over() && self.take_message(&mut pubsub) {}
         // Dropping it would wait for an acknowledgement; the whole connection goes instead.
         std::mem::forget(pubsub);
-        outcome
+        Ok(())
     }
 
     /// False: the connection is of no use any more.
