@@ -1,5 +1,5 @@
 -- put_back: a held ticket returns to the queue, at its original order.
--- ARGV  7 ticket
+-- ARGV  7 ticket  8 the fence it was held with: doing it again does not touch a newer grant
 -- Answer: as acquire's, or gone
 
 local frees, strict, joins = true, true, false
@@ -7,7 +7,8 @@ local frees, strict, joins = true, true, false
 
 local ticket = ARGV[7]
 call('HDEL', HASH, '-')
-if call('ZREM', HELD, ticket) == 1 then
+if tonumber(call('ZSCORE', HELD, ticket) or 0) == tonumber(ARGV[8]) then
+  call('ZREM', HELD, ticket)
   local place, cost = string.match(call('HGET', TICKETS, ticket), '^(%x+) ?(%d*)')
   used, holding = max(0, used - (tonumber(cost) or 1)), holding - 1
   call('ZADD', QUEUE, tonumber(place, 16), ticket)

@@ -11,7 +11,7 @@ for i = 7, #ARGV, 2 do
   local its_fence = tonumber(call('ZSCORE', HELD, ticket) or 0)
   if its_fence ~= 0 and its_fence == tonumber(ARGV[i + 1]) then
     local cost = tonumber(string.match(call('HGET', TICKETS, ticket) or '', '^%x+ (%d+)')) or 1
-    local slot_time = max(0, now - its_fence) * cost
+    local slot_time = min(max(0, now - its_fence) * cost, 2 ^ 52)
     hold = hold == 0 and slot_time or hold + floor((slot_time - hold) / 8) -- an average that forgets
     call('ZREM', HELD, ticket)
     call('HDEL', TICKETS, ticket)

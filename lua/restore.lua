@@ -12,6 +12,7 @@ do
   adopt(false)
 end
 my_expiry = now + lease
+due = min(due, my_expiry)
 call('ZADD', INSTANCES, my_expiry, ME)
 
 local states = {}

@@ -10,6 +10,7 @@ local frees, strict, joins = true, true, true
 
 call('HDEL', HASH, '-')
 my_expiry = now + lease
+due = min(due, my_expiry)
 call('ZADD', INSTANCES, my_expiry, ME)
 --@include dispatch
 --@include finish

@@ -2,10 +2,11 @@
 -- are bounded by BATCH; `more` says that work is left, and the next call goes on.
 
 local BATCH, WINDOW = 128, 16
+local bound = now >= calm and now or excused -- whose lease ended before is dead
 
-if due < now and now >= calm then
+if due < bound then
   -- Reap: forget the instances whose time has passed. What they held and waited for is found by the sweep.
-  local dead = call('ZRANGEBYSCORE', INSTANCES, '-inf', format('(%d', now), 'LIMIT', 0, BATCH)
+  local dead = call('ZRANGEBYSCORE', INSTANCES, '-inf', format('(%d', bound), 'LIMIT', 0, BATCH)
   for _, instance in ipairs(dead) do
     call('ZREM', INSTANCES, instance)
     call('HDEL', HASH, 'i:' .. instance, 'd:' .. instance)
@@ -27,7 +28,7 @@ if sweeping > 0 then
     local owner = string.match(ticket, '^(.-):') or ticket
     local cost = tonumber(string.match(call('HGET', TICKETS, ticket) or '', '^%x+ (%d+)')) or 1
     local expiry = tonumber(call('ZSCORE', INSTANCES, owner) or 0)
-    local dead = expiry == 0 or (expiry < now and now >= calm)
+    local dead = expiry < bound
     local misfit = sweeping == 2 and limit > 0 and cost > limit
     if dead or misfit then
       call('ZREM', key, ticket)
@@ -66,7 +67,7 @@ while used < limit and waiting > 0 and paused == 0 and now >= grace do
     cost = tonumber(cost) or 1
     local expiry = owner == ME and my_expiry or tonumber(call('ZSCORE', INSTANCES, owner) or 0)
     local word
-    if expiry == 0 or (expiry < now and now >= calm) then
+    if expiry < bound then
       call('ZREM', QUEUE, ticket) -- a zombie
       call('HDEL', TICKETS, ticket)
       waiting = waiting - 1

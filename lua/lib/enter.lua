@@ -29,7 +29,7 @@ if anew then
   local remembered = exists or KNOWN ~= 0
   epoch = max(epoch + 1, KNOWN + 1, now)
   grace = remembered and now + floor(lease * 2 / 3) or 0
-  used, calm, due, sweeping, again, kept = 0, 0, math.huge, 0, 0, 0
+  used, calm, excused, due, sweeping, again, kept = 0, 0, 0, math.huge, 0, 0, 0
   waiting, holding, my_expiry, my_generation = 0, 0, nil, 0
 else
   if declares then
@@ -40,7 +40,8 @@ else
     grace = now + floor(lease * 2 / 3) -- opened by one who remembered nothing, and here is one who does
   end
   if now - before > lease / 2 and waiting + holding > 0 then
-    calm = now + floor(lease * 5 / 12) -- a quiet gap: nobody could report, so nobody is reaped
+    -- A quiet gap: nobody could report. Whose lease had ended before it began has no excuse.
+    calm, excused = now + floor(lease * 5 / 12), before
   end
 end
 
@@ -50,6 +51,7 @@ if not resync then
     if my_generation < GENERATION then call('HSET', HASH, 'i:' .. ME, GENERATION) end
     if stale then
       my_expiry = now + lease
+      due = min(due, my_expiry)
       call('ZADD', INSTANCES, format('%d', my_expiry), ME)
     end
   elseif joins then

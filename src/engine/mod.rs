@@ -218,7 +218,7 @@ impl Engine {
             return;
         }
         let verb = if slot.puts_back {
-            Verb::PutBack(no)
+            Verb::PutBack { no, fence: slot.waiter.former_fence() }
         } else {
             Verb::Acquire {
                 no,

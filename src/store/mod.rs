@@ -52,8 +52,11 @@ pub(crate) enum Verb {
     Release(Vec<(TicketNo, u64)>),
     /// Take tickets out of the queue, or give back the grants that crossed the cancel.
     Cancel(Vec<TicketNo>),
-    /// A held ticket returns to the queue at its original order.
-    PutBack(TicketNo),
+    /// A ticket that is held with this fence returns to the queue at its original order.
+    PutBack {
+        no: TicketNo,
+        fence: u64,
+    },
     /// Heartbeat and poll; `heads` are the caller's first waiting tickets, in order.
     Sync {
         version: u64,

@@ -44,7 +44,7 @@ pub(super) enum Plan {
     Acquire { no: u64, cost: u64, may_wait: bool, old_order: bool },
     Release(Vec<(u64, bool)>),
     Cancel(Vec<u64>),
-    PutBack(u64),
+    PutBack(u64, bool),
     Sync(Vec<u64>),
     Restore(Vec<(u64, RestoreKind)>),
     Limit(u64),
@@ -70,7 +70,7 @@ pub(super) fn plans() -> impl Strategy<Value = Plan> {
             .prop_map(|(no, cost, may_wait, old_order)| Plan::Acquire { no, cost, may_wait, old_order }),
         5 => prop::collection::vec((no.clone(), prop::bool::weighted(0.9)), 1..3).prop_map(Plan::Release),
         2 => prop::collection::vec(no.clone(), 1..3).prop_map(Plan::Cancel),
-        1 => no.clone().prop_map(Plan::PutBack),
+        1 => (no.clone(), prop::bool::weighted(0.8)).prop_map(|(no, right)| Plan::PutBack(no, right)),
         3 => prop::collection::vec(no.clone(), 0..4).prop_map(Plan::Sync),
         3 => prop::collection::vec((no.clone(), kind), 0..5).prop_map(Plan::Restore),
         1 => (0..6u64).prop_map(Plan::Limit),
@@ -159,7 +159,7 @@ impl Memory {
                 Verb::Release(permits.iter().map(pair).collect())
             }
             Plan::Cancel(tickets) => Verb::Cancel(tickets.clone()),
-            Plan::PutBack(no) => Verb::PutBack(*no),
+            Plan::PutBack(no, right) => Verb::PutBack { no: *no, fence: self.fence(instance, *no) + u64::from(!right) },
             Plan::Sync(heads) => Verb::Sync { version: 0, heads: heads.clone() },
             Plan::Restore(tickets) => {
                 let one = |(no, kind): &(u64, RestoreKind)| Restored {

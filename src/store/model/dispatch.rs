@@ -69,7 +69,7 @@ impl Model {
     }
 
     fn alive(&self, instance: &str) -> bool {
-        self.instances.get(instance).is_some_and(|i| i.expiry >= self.now || self.now < self.calm)
+        self.instances.get(instance).is_some_and(|i| i.expiry >= self.bound())
     }
 
     pub(super) fn start_sweep(&mut self) {
@@ -79,12 +79,18 @@ impl Model {
         }
     }
 
+    /// Whose lease ended before this is dead.
+    fn bound(&self) -> u64 {
+        if self.now >= self.calm { self.now } else { self.excused }
+    }
+
     /// Forgets instances whose time has passed. What they held and waited for is found by `sweep`.
     fn reap(&mut self) {
-        if self.now < self.calm || self.expiries.first().is_none_or(|(expiry, _)| *expiry >= self.now) {
+        let bound = self.bound();
+        if self.expiries.first().is_none_or(|(expiry, _)| *expiry >= bound) {
             return;
         }
-        let due = self.expiries.iter().take_while(|(expiry, _)| *expiry < self.now).take(BATCH);
+        let due = self.expiries.iter().take_while(|(expiry, _)| *expiry < bound).take(BATCH);
         let dead: Vec<Arc<str>> = due.map(|(_, instance)| instance.clone()).collect();
         self.more |= dead.len() == BATCH;
         for instance in dead {

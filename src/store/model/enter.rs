@@ -52,6 +52,7 @@ impl Model {
         }
         if !self.tickets.is_empty() && self.now - before > self.lease_us() / 2 {
             self.calm = self.now + self.lease_us() * 5 / 12;
+            self.excused = before;
         }
     }
 
@@ -69,6 +70,7 @@ impl Model {
         self.sweep = Sweep::Off;
         self.again = false;
         self.calm = 0;
+        self.excused = 0;
         self.grace = if remembered { self.grace_end() } else { 0 };
         self.queue.clear();
         self.held.clear();

@@ -1,5 +1,5 @@
 //! The specification: one limiter and its verbs, in plain Rust, without threads, clock or I/O. The memory store runs
-//! it; the Lua scripts say the same, part by part (`lua/lib/state.lua` is [`Model`], `enter.lua` is [`enter`],
+//! it; the Lua scripts say the same, part by part (`lua/lib/load.lua` is [`Model`], `enter.lua` is [`enter`],
 //! `dispatch.lua` is [`dispatch`], and each verb's script is the function of its name in [`verbs`]).
 
 mod dispatch;
@@ -81,6 +81,8 @@ pub(crate) struct Model {
     version: u64,
     grace: u64,
     calm: u64,
+    /// Before `calm`, nobody is reaped whose lease ended after this.
+    excused: u64,
     sweep: Sweep,
     again: bool,
     revokes: u64,
@@ -112,6 +114,7 @@ impl Model {
             version: 0,
             grace: 0,
             calm: 0,
+            excused: 0,
             sweep: Sweep::Off,
             again: false,
             revokes: 0,
@@ -175,7 +178,7 @@ impl Model {
         self.queue.len() as u64
     }
 
-    /// Time until the ticket at `position` is likely served; see `estimate` in `dispatch.lua`.
+    /// Time until the ticket at `position` is likely served; see `lua/lib/ticket.lua`.
     fn estimate(&self, position: u64) -> Option<Duration> {
         let limit = self.settings().limit;
         if self.hold == 0 || limit == 0 {

@@ -11,7 +11,7 @@ impl Model {
             return self.position(caller, tickets);
         }
         let needs = Needs {
-            strict: matches!(verb, Verb::Acquire { .. } | Verb::PutBack(_) | Verb::Sync { .. }),
+            strict: matches!(verb, Verb::Acquire { .. } | Verb::PutBack { .. } | Verb::Sync { .. }),
             joins: match verb {
                 Verb::Acquire { .. } | Verb::Sync { .. } | Verb::Restore(_) => true,
                 Verb::Cancel(_) => header.bare,
@@ -28,7 +28,7 @@ impl Model {
             }
             Verb::Release(pairs) => self.release(pairs.iter().map(|(no, fence)| (id(*no), *fence))),
             Verb::Cancel(tickets) => self.cancel(tickets.iter().map(|no| id(*no))),
-            Verb::PutBack(no) => self.put_back(&id(*no)),
+            Verb::PutBack { no, fence } => self.put_back(&id(*no), *fence),
             Verb::Sync { version, heads, .. } => self.sync(caller, *version, heads.iter().map(|no| id(*no))),
             Verb::Restore(tickets) => self.restore(caller, header, tickets),
             Verb::Configure(change) => self.configure(change),
@@ -77,7 +77,8 @@ impl Model {
         for (id, fence) in permits {
             let held = self.held.get(&fence) == Some(&id);
             if held && let Some(record) = self.forget(&id) {
-                self.learn_hold_time(self.now.saturating_sub(fence) * record.cost);
+                let slot_time = self.now.saturating_sub(fence).saturating_mul(record.cost);
+                self.learn_hold_time(slot_time.min(1 << 52));
             }
             verdicts.push(held);
         }
@@ -105,8 +106,8 @@ impl Model {
         Verdict::Cancelled(verdicts)
     }
 
-    fn put_back(&mut self, id: &TicketId) -> Verdict {
-        if matches!(self.standing(id), Standing::Held { .. })
+    fn put_back(&mut self, id: &TicketId, fence: u64) -> Verdict {
+        if self.held.get(&fence) == Some(id)
             && let Some(record) = self.forget(id)
         {
             self.insert_queued(id, record.cost, record.order, &record.label);

@@ -33,7 +33,7 @@ pub(super) fn answer(verb: &Verb, value: Value) -> Read<Answer> {
 
 fn verdict(verb: &Verb, word: &str, fields: &mut Fields) -> Read<Verdict> {
     Ok(match (verb, word) {
-        (Verb::Acquire { .. } | Verb::PutBack(_), _) => ticket_verdict(word, fields)?,
+        (Verb::Acquire { .. } | Verb::PutBack { .. }, _) => ticket_verdict(word, fields)?,
         (Verb::Release(_), "ok") => Verdict::Released(fields.rest(|f| Ok(f.number()? == 1))?),
         (Verb::Cancel(_), "ok") => Verdict::Cancelled(fields.rest(|f| was(&f.text()?))?),
         (Verb::Sync { .. }, "ok") => Verdict::Synced(Synced {

@@ -63,8 +63,8 @@ fn arguments(cmd: &mut Cmd, verb: &Verb, from: &Sender<'_>) {
                 cmd.arg(name(no));
             }
         }
-        Verb::PutBack(no) => {
-            cmd.arg(name(no));
+        Verb::PutBack { no, fence } => {
+            cmd.arg(name(no)).arg(*fence);
         }
         Verb::Sync { version, heads } => {
             cmd.arg(*version).arg(u8::from(from.probe));

@@ -66,7 +66,7 @@ impl Script {
             Verb::Acquire { .. } => &ACQUIRE,
             Verb::Release(_) => &RELEASE,
             Verb::Cancel(_) => &CANCEL,
-            Verb::PutBack(_) => &PUT_BACK,
+            Verb::PutBack { .. } => &PUT_BACK,
             Verb::Sync { .. } => &SYNC,
             Verb::Restore(_) => &RESTORE,
             Verb::Configure(_) => &CONFIGURE,
