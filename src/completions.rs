@@ -56,7 +56,8 @@ impl Completions {
     }
 
     /// A queue that calls `notify` whenever there is something to poll for, for event loops: let it write to an eventfd or
-    /// wake a poller. It is called by fairq's own threads: it has to be quick, and must not block or call fairq.
+    /// wake a poller. It is called by fairq's own threads, and by any that calls fairq: it has to be quick, and must
+    /// not block, take a lock that is held while fairq is called, or call fairq itself.
     pub fn with_notify(notify: impl Fn() + Send + Sync + 'static) -> Self {
         let notify = Notify { call: Box::new(notify), called: AtomicBool::new(false) };
         Completions { notify: Some(Arc::new(notify)), ..Completions::new() }

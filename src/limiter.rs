@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Handle;
-use crate::engine::table::LimiterIndex;
+use crate::engine::table::LimiterCore;
 use crate::engine::waiter::{Sink, Waiter};
 use crate::settings::{Change, UNBOUNDED, from_millis};
 use crate::status::{Entry, Revoked, Status};
@@ -19,24 +19,23 @@ const PAGE: u64 = 500;
 #[derive(Clone)]
 pub struct Limiter {
     handle: Arc<Handle>,
-    name: Arc<str>,
-    index: LimiterIndex,
+    core: Arc<LimiterCore>,
 }
 
 impl fmt::Debug for Limiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Limiter").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("Limiter").field("name", &self.core.name).finish_non_exhaustive()
     }
 }
 
 impl Limiter {
-    pub(crate) fn new(handle: Arc<Handle>, name: &str, index: LimiterIndex) -> Self {
-        Limiter { handle, name: name.into(), index }
+    pub(crate) fn new(handle: Arc<Handle>, core: Arc<LimiterCore>) -> Self {
+        Limiter { handle, core }
     }
 
     /// Its name.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.core.name
     }
 
     /// Waits in line for a permit. Blocks until the request is granted, refused, timed out, or closed: never longer
@@ -74,7 +73,7 @@ impl Limiter {
 
     /// A ticket that is not started: [`Ticket::cancel`] on it is sticky and cannot come too early.
     pub fn ticket(&self) -> Ticket {
-        Ticket::new(self.handle.engine().new_waiter(self.index, self.handle.clone()))
+        Ticket::new(self.handle.engine().new_waiter(self.core.clone(), self.handle.clone()))
     }
 
     /// As [`Limiter::acquire`], with a ticket that another thread may cancel or watch.
@@ -126,7 +125,7 @@ impl Limiter {
 
     fn check_ticket(&self, ticket: &Ticket) -> Result<(), Error> {
         let waiter = ticket.waiter();
-        if waiter.limiter.index != self.index || !Arc::ptr_eq(waiter.engine(), self.handle.engine()) {
+        if waiter.limiter.index != self.core.index || !Arc::ptr_eq(waiter.engine(), self.handle.engine()) {
             return Err(Error::invalid("ticket", "it belongs to another limiter"));
         }
         Ok(())
@@ -142,7 +141,7 @@ impl Limiter {
         let Verdict::Status(view) = answer.verdict else { return Err(unexpected(&answer.verdict)) };
         let settings = view.config.settings();
         Ok(Status {
-            name: self.name.to_string(),
+            name: self.core.name.to_string(),
             limit: settings.limit,
             used: view.used,
             holders: view.holders,
@@ -218,7 +217,7 @@ impl Limiter {
     }
 
     fn ask(&self, verb: Verb) -> Result<crate::store::Answer, Error> {
-        self.handle.engine().ask(self.index, verb)
+        self.handle.engine().ask(self.core.index, verb)
     }
 }
 

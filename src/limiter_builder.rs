@@ -115,8 +115,8 @@ impl LimiterBuilder {
         self.settings.check()?;
         let options =
             LimiterOptions { settings: self.declares.then_some(self.settings), poll: self.poll, outage: self.outage };
-        let index = self.handle.engine().open_limiter(&self.name, &options)?;
-        Ok(Limiter::new(self.handle, &self.name, index))
+        let core = self.handle.engine().open_limiter(&self.name, &options)?;
+        Ok(Limiter::new(self.handle, core))
     }
 }
 

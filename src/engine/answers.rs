@@ -1,6 +1,6 @@
 //! What the store answers, and what follows from it.
 
-use super::table::RestoreState;
+use super::table::{Declare, RestoreState};
 use super::*;
 use crate::status::Position;
 use crate::store::{Answer, StoreError, Verdict};
@@ -10,12 +10,13 @@ const FIRST_RETRY: Duration = Duration::from_millis(50);
 const LAST_RETRY: Duration = Duration::from_secs(1);
 
 impl Engine {
-    /// The answer to a call, or why there is none. Called once for each call, by any thread. `known`: the epoch that
-    /// was known when it was asked.
-    pub(super) fn answered(&self, limiter: &str, known: u64, asked: Asked, result: Result<Answer, StoreError>) {
+    /// The answer to a call, or why there is none. Called once for each call, by any thread.
+    pub(super) fn answered(&self, limiter: &str, sent: Sent, asked: Asked, result: Result<Answer, StoreError>) {
+        let known = sent.epoch;
         self.with_table(|table, now, fx| {
             let Some(limiter) = table.limiter_of(limiter) else { return };
             let mut version = None;
+            self.observe_declared(table, limiter, sent, &result);
             if let Ok(answer) = &result {
                 self.observe(table, limiter, asked.counts_alive_from(), answer, now, fx);
                 version = version_told(answer);
@@ -35,6 +36,21 @@ impl Engine {
             // after a long stop, as one who has nothing to lose.
             self.observe_version(table, limiter, version, now, fx);
         });
+    }
+
+    /// A call that was to declare the limiter has done so, or somebody else has to.
+    pub(super) fn observe_declared(
+        &self,
+        table: &mut Table,
+        limiter: LimiterIndex,
+        sent: Sent,
+        result: &Result<Answer, StoreError>,
+    ) {
+        let state = &mut table.limiters[limiter];
+        if sent.declared && state.declare == Declare::UnderWay {
+            let done = matches!(result, Ok(answer) if !matches!(answer.verdict, Verdict::Refused));
+            state.declare = if done { Declare::Done } else { Declare::Due };
+        }
     }
 
     /// Another version of the configuration than the known one asks for a sync.
@@ -106,15 +122,13 @@ impl Engine {
             Verdict::Granted { fence, order } => {
                 self.grant_if_confirmed(table, no, (fence, order), answer.epoch, now, fx);
                 if table.tickets.get(&no).is_some_and(|slot| slot.phase == Phase::InFlight) {
-                    self.unsend(table, no, None);
-                    self.retry_later(table, limiter, now, fx);
+                    self.doubt(table, no, now, fx);
                 }
             }
             Verdict::Queued { order, .. } if !table.limiters[limiter].is_confirmed(now) => {
                 // Too old to be believed: we may have been reaped since.
                 waiter.set_order(order);
-                self.unsend(table, no, None);
-                self.retry_later(table, limiter, now, fx);
+                self.doubt(table, no, now, fx);
             }
             Verdict::Queued { order, position, estimate } => {
                 waiter.set_order(order);
@@ -207,6 +221,16 @@ impl Engine {
         }
     }
 
+    /// What is known of the ticket is too old: it is asked about anew, and messages about that time are not believed.
+    fn doubt(&self, table: &mut Table, no: TicketNo, now: Nanos, fx: &mut Effects) {
+        self.unsend(table, no, None);
+        if let Some(slot) = table.tickets.get_mut(&no) {
+            slot.doubtful = true;
+            let limiter = slot.limiter;
+            self.retry_later(table, limiter, now, fx);
+        }
+    }
+
     fn unsend(&self, table: &mut Table, no: TicketNo, why: Option<Error>) {
         table.enter_phase(no, Phase::Unsent);
         if let Some(slot) = table.tickets.get_mut(&no) {
@@ -273,6 +297,7 @@ impl Engine {
             }
         };
         for (no, freed) in tickets.iter().zip(freed) {
+            table.limiters[limiter].orphans.remove(no);
             let Some(slot) = table.tickets.get_mut(no) else { continue };
             // A release that was sent before may have arrived then, and only its answer was lost.
             let tried = matches!(slot.phase, Phase::Leaving { tried: true, .. });

@@ -39,7 +39,7 @@ use crate::events::{LostReason, PermitEvent};
 use crate::store::{RestoreKind, Store, TicketNo, Verb};
 use crate::ticket::TicketState;
 use crate::{Error, Request};
-use table::{Asked, Effects, LimiterIndex, Phase, Slot, Stage, Table, Timer};
+use table::{Asked, Effects, LimiterCore, LimiterIndex, Phase, Sent, Slot, Stage, Table, Timer};
 use waiter::{Sink, Terms, Waiter};
 
 /// What the owners of a client share; the last of them closes it.
@@ -154,10 +154,9 @@ impl Engine {
     }
 
     /// A ticket that is not started yet.
-    pub(crate) fn new_waiter(&self, limiter: LimiterIndex, handle: Arc<Handle>) -> Arc<Waiter> {
+    pub(crate) fn new_waiter(&self, limiter: Arc<LimiterCore>, handle: Arc<Handle>) -> Arc<Waiter> {
         let no = self.next_no.fetch_add(1, Ordering::Relaxed);
-        let core = self.table.lock().limiters[limiter].core.clone();
-        Arc::new(Waiter::new(no, core, handle))
+        Arc::new(Waiter::new(no, limiter, handle))
     }
 
     /// Sends a ticket on its way. It settles by itself from here on.

@@ -76,7 +76,15 @@ impl Engine {
 
     /// A grant to a ticket that we do not know (any more): an old command came through after all. Left alone, the slot
     /// would be lost for as long as we live.
-    fn give_back_orphan(&self, table: &Table, limiter: LimiterIndex, no: TicketNo, now: Nanos, fx: &mut Effects) {
+    pub(super) fn give_back_orphan(
+        &self,
+        table: &mut Table,
+        limiter: LimiterIndex,
+        no: TicketNo,
+        now: Nanos,
+        fx: &mut Effects,
+    ) {
+        table.limiters[limiter].orphans.insert(no); // until the store confirms
         let call = table.call(limiter, Verb::Cancel(vec![no]), now);
         fx.calls.push((call, Asked::Leaving { tickets: vec![no] }));
     }

@@ -31,8 +31,8 @@ impl Engine {
             let Some((call, asked)) = self.table.lock().next_of_outbox(&mut left) else { break };
             let limiter = call.limiter.clone();
             let Some(me) = self.me.upgrade() else { return };
-            let known = call.header.epoch;
-            let reply = Box::new(move |result| me.answered(&limiter, known, asked, result));
+            let sent = Sent { epoch: call.header.epoch, declared: call.header.declaration.declares };
+            let reply = Box::new(move |result| me.answered(&limiter, sent, asked, result));
             match std::mem::take(&mut alone) {
                 true => self.store().submit_and_wait(call, reply),
                 false => self.store().submit(call, reply),

@@ -1,6 +1,6 @@
 //! Questions and orders that are not about a ticket of ours: each one call, with its answer waited for.
 
-use super::table::{LimiterCore, LimiterState};
+use super::table::{Declare, LimiterCore, LimiterState, Sent};
 use super::*;
 use crate::settings::{Declaration, LimiterOptions};
 use crate::status::Position;
@@ -8,7 +8,7 @@ use crate::store::{Answer, StoreError, Verdict};
 
 impl Engine {
     /// Opens a limiter, or finds it. A declaration that differs from the one before is sent with the next call.
-    pub(crate) fn open_limiter(&self, name: &str, options: &LimiterOptions) -> Result<LimiterIndex, Error> {
+    pub(crate) fn open_limiter(&self, name: &str, options: &LimiterOptions) -> Result<Arc<LimiterCore>, Error> {
         self.check_process()?;
         let declared = options.settings.map(|settings| settings.words()).unwrap_or_default();
         let mut table = self.lock();
@@ -19,21 +19,16 @@ impl Engine {
             let state = &mut table.limiters[index];
             state.poll = nanos(options.poll);
             state.outage = options.outage;
-            if !declared.is_empty() && state.declaration.declared != declared {
-                let mut declaration = Declaration::clone(&state.declaration);
-                declaration.declared = declared;
-                declaration.declares = true;
+            if !declared.is_empty() && state.own != declared {
+                let declaration = Declaration { declared: declared.clone(), ..Declaration::clone(&state.declaration) };
                 state.declaration = Arc::new(declaration);
+                state.own = declared;
+                state.declare = Declare::Due;
                 state.version = 0;
             }
-            return Ok(index);
+            return Ok(state.core.clone());
         }
-        let declaration = Declaration {
-            declares: !declared.is_empty(),
-            declared,
-            description: self.description.clone(),
-            ..Declaration::default()
-        };
+        let declaration = Declaration { declared, description: self.description.clone(), ..Declaration::default() };
         let index = table.limiters.len();
         let core = Arc::new(LimiterCore {
             index,
@@ -43,17 +38,24 @@ impl Engine {
         });
         let settings = options.settings.unwrap_or_default();
         table.names.insert(core.name.clone(), index);
-        table.limiters.push(LimiterState::new(core, settings, declaration, nanos(options.poll), options.outage));
-        Ok(index)
+        table.limiters.push(LimiterState::new(
+            core.clone(),
+            settings,
+            declaration,
+            nanos(options.poll),
+            options.outage,
+        ));
+        Ok(core)
     }
 
     /// Asks the store and waits for the answer, for as long as the client's patience lasts. A question that went under
     /// with its connection is asked once more on the next.
     pub(crate) fn ask(&self, limiter: LimiterIndex, verb: Verb) -> Result<Answer, Error> {
         self.check_process()?;
-        let answer = match self.ask_once(limiter, verb.clone()) {
-            Err(StoreError::Lost { .. }) => self.ask_once(limiter, verb),
-            other => other,
+        let again = (!matches!(verb, Verb::Revoke(_))).then(|| verb.clone()); // a second one would find nothing
+        let answer = match (self.ask_once(limiter, verb), again) {
+            (Err(StoreError::Lost { .. }), Some(verb)) => self.ask_once(limiter, verb),
+            (other, _) => other,
         };
         match answer.map_err(to_error)? {
             Answer { verdict: Verdict::NoSuchLimiter, .. } => {
@@ -64,18 +66,20 @@ impl Engine {
     }
 
     fn ask_once(&self, limiter: LimiterIndex, verb: Verb) -> Result<Answer, StoreError> {
+        self.ensure_scheduler().map_err(StoreError::Fatal)?; // it also closes in the background
         let call = {
-            let table = self.lock();
+            let mut table = self.lock();
             if table.stage == Stage::Closed || table.stage == Stage::Ended {
                 return Err(StoreError::Fatal(Error::Closed));
             }
             table.call(limiter, verb, self.clock.now())
         };
+        let sent = Sent { epoch: call.header.epoch, declared: call.header.declaration.declares };
         let (sender, answer) = crossbeam_channel::bounded(1);
         let me = self.me.clone();
         let reply = move |result: Result<Answer, StoreError>| {
-            if let (Some(me), Ok(answer)) = (me.upgrade(), &result) {
-                me.question_answered(limiter, answer);
+            if let Some(me) = me.upgrade() {
+                me.question_answered(limiter, sent, &result);
             }
             // The one who asked may have given up.
             drop(sender.send(result));
@@ -87,10 +91,13 @@ impl Engine {
     }
 
     /// An operator's order may concern tickets of its own instance, and every answer tells the epoch.
-    fn question_answered(&self, limiter: LimiterIndex, answer: &Answer) {
+    fn question_answered(&self, limiter: LimiterIndex, sent: Sent, result: &Result<Answer, StoreError>) {
         self.with_table(|table, now, fx| {
-            self.observe(table, limiter, None, answer, now, fx);
-            self.observe_version(table, limiter, super::answers::version_told(answer), now, fx);
+            self.observe_declared(table, limiter, sent, result);
+            if let Ok(answer) = result {
+                self.observe(table, limiter, None, answer, now, fx);
+                self.observe_version(table, limiter, super::answers::version_told(answer), now, fx);
+            }
         });
     }
 

@@ -119,6 +119,11 @@ impl Engine {
             return; // of an earlier attempt
         }
         let Ok(Answer { verdict: Verdict::Restored(standings), epoch: answered, .. }) = result else {
+            if missing == LostReason::Revoked {
+                // It was only a look: the next sync asks for another, and nothing is to be brought back.
+                (state.restore, state.revokes) = (RestoreState::Settled, u64::MAX);
+                return;
+            }
             state.restore = RestoreState::Wanted; // the link's return, or a retry, begins anew
             if !matches!(result, Err(StoreError::Away { .. } | StoreError::Lost { .. })) {
                 self.retry_later(table, limiter, now, fx);
@@ -130,7 +135,7 @@ impl Engine {
             return self.start_restore(table, limiter, now, fx); // lost (once more) half-way
         }
         state.restore = RestoreState::Running { chunks_left: chunks_left - 1, epoch: Some(answered) };
-        let grants = self.take_standings(table, (tickets, missing), &standings, now, fx);
+        let grants = self.take_standings(table, limiter, (tickets, missing), &standings, now, fx);
         if chunks_left == 1 {
             self.restore_done(table, limiter, (answered, sent_at), now, fx);
         }
@@ -146,6 +151,7 @@ impl Engine {
     fn take_standings(
         &self,
         table: &mut Table,
+        limiter: LimiterIndex,
         (tickets, missing): (&[TicketNo], LostReason),
         standings: &[Standing],
         now: Nanos,
@@ -153,7 +159,12 @@ impl Engine {
     ) -> Vec<(TicketNo, u64, u64)> {
         let mut grants = Vec::new();
         for (no, standing) in tickets.iter().zip(standings) {
-            let Some(slot) = table.tickets.get(no) else { continue };
+            let Some(slot) = table.tickets.get(no) else {
+                if *standing != Standing::Gone {
+                    self.give_back_orphan(table, limiter, *no, now, fx); // ended while it was being brought back
+                }
+                continue;
+            };
             match (slot.phase, *standing) {
                 (Phase::Held, Standing::Held { fence, .. }) => drop(slot.waiter.ticket.adopt_fence(fence)),
                 (Phase::Held, _) => self.lose(table, *no, missing, now, fx),

@@ -223,20 +223,23 @@ impl Engine {
 
     fn learn_config(&self, table: &mut Table, limiter: LimiterIndex, version: u64, config: &ConfigView, now: Nanos) {
         let state = &mut table.limiters[limiter];
-        let ours = &state.declaration;
-        let another_won = !ours.declared.is_empty() && !config.declared.is_empty() && config.declared != ours.declared;
+        let ours = &state.own;
+        let another_won = !ours.is_empty() && !config.declared.is_empty() && config.declared != *ours;
         if another_won && state.version != version {
             tracing::warn!(
-                limiter = %state.core.name, ours = %ours.declared, theirs = %config.declared,
+                limiter = %state.core.name, ours, theirs = %config.declared,
                 "another process declared this limiter differently; the newest open wins"
             );
         }
-        let mut declaration = Declaration::clone(ours);
-        declaration.declares = false;
-        declaration.declared_at = if another_won { 0 } else { config.declared_at };
-        declaration.overrides = config.overrides.clone();
-        declaration.override_at = config.override_at;
-        state.declaration = Arc::new(declaration);
+        // Whoever has to call the limiter into being again does so with what was in force.
+        state.declaration = Arc::new(Declaration {
+            declared: config.declared.clone(),
+            declared_at: config.declared_at,
+            overrides: config.overrides.clone(),
+            override_at: config.override_at,
+            declares: false,
+            description: state.declaration.description.clone(),
+        });
         state.settings = config.settings();
         // A lease that became shorter holds at once.
         state.core.valid_until.fetch_min(now + state.lease(), Ordering::AcqRel);

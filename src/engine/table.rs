@@ -36,6 +36,10 @@ pub(crate) struct LimiterState {
     pub core: Arc<LimiterCore>,
     pub poll: Nanos,
     pub outage: Outage,
+    /// What the last open here declared; empty when it only attached.
+    pub own: String,
+    pub declare: Declare,
+    /// What travels with each call, without the demand to declare.
     pub declaration: Arc<Declaration>,
     /// In force as far as is known.
     pub settings: Settings,
@@ -50,6 +54,8 @@ pub(crate) struct LimiterState {
     /// In line, by order.
     pub queued: BTreeMap<(u64, TicketNo), ()>,
     pub held: BTreeSet<TicketNo>,
+    /// Granted to us and not known here; to be given back.
+    pub orphans: BTreeSet<TicketNo>,
     /// Settled, but the store has not confirmed yet that they are gone.
     pub leaving: BTreeSet<TicketNo>,
     pub restore: RestoreState,
@@ -61,6 +67,15 @@ pub(crate) struct LimiterState {
     pub unconfirmed: bool,
     /// When it is looked whether the lease has passed.
     pub watch_at: Option<Nanos>,
+}
+
+/// Whether the store knows what was declared here. One call at a time says it: a second one behind it could come after
+/// somebody else's newer open, and undo that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Declare {
+    Due,
+    UnderWay,
+    Done,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,6 +203,15 @@ impl Effects {
     }
 }
 
+/// What a call said of us when it was made.
+#[derive(Clone, Copy)]
+pub(crate) struct Sent {
+    /// The epoch that was known.
+    pub epoch: u64,
+    /// It declared the limiter.
+    pub declared: bool,
+}
+
 /// What a call was about, for when its answer comes.
 pub(crate) enum Asked {
     Ticket {
@@ -252,13 +276,23 @@ impl Table {
     }
 
     /// Builds the call of a verb with what the limiter's header has to say now.
-    pub(crate) fn call(&self, limiter: LimiterIndex, verb: Verb, now: Nanos) -> Call {
-        let state = &self.limiters[limiter];
+    pub(crate) fn call(&mut self, limiter: LimiterIndex, verb: Verb, now: Nanos) -> Call {
+        let state = &mut self.limiters[limiter];
         let bare = state.queued.is_empty() && state.held.is_empty();
         // An idle limiter's keys expire; that is no loss of state, and needs no grace.
         let forgotten = bare && now.saturating_sub(state.heard_at) > state.settings.idle.saturating_mul(500_000);
         let epoch = if forgotten { 0 } else { state.epoch };
-        let header = Header { epoch, bare, declaration: state.declaration.clone() };
+        let declaration = match (&verb, state.declare) {
+            // Whoever leaves must not call a forgotten limiter into being.
+            (Verb::Leave, _) => Arc::default(),
+            (_, Declare::Due) => {
+                state.declare = Declare::UnderWay;
+                let declared = state.own.clone();
+                Arc::new(Declaration { declares: true, declared, ..Declaration::clone(&state.declaration) })
+            }
+            _ => state.declaration.clone(),
+        };
+        let header = Header { epoch, bare, declaration };
         Call { limiter: state.core.name.clone(), header, verb }
     }
 
@@ -340,6 +374,9 @@ impl Table {
             let call = self.call(limiter, Verb::Release(chunk.to_vec()), now);
             fx.calls.push((call, Asked::Leaving { tickets }));
         }
+        if only.is_none() {
+            cancels.extend(&self.limiters[limiter].orphans);
+        }
         for chunk in cancels.chunks(BATCH) {
             let call = self.call(limiter, Verb::Cancel(chunk.to_vec()), now);
             fx.calls.push((call, Asked::Leaving { tickets: chunk.to_vec() }));
@@ -348,7 +385,12 @@ impl Table {
 
     /// Whether there is anything that the store has to be asked for.
     pub(crate) fn has_work(&self) -> bool {
-        !self.tickets.is_empty() || matches!(self.stage, Stage::Leaving { sent: false, .. })
+        let unfinished = |state: &LimiterState| state.restoring() || !state.orphans.is_empty();
+        // After an outage the link tries on, or nobody would learn that the store is back.
+        !self.tickets.is_empty()
+            || self.away.is_some() && self.stage == Stage::Running
+            || matches!(self.stage, Stage::Leaving { sent: false, .. })
+            || self.limiters.iter().any(unfinished)
     }
 
     pub(crate) fn limiter_of(&self, name: &str) -> Option<LimiterIndex> {
@@ -368,6 +410,8 @@ impl LimiterState {
             core,
             poll,
             outage,
+            own: declaration.declared.clone(),
+            declare: if declaration.declared.is_empty() { Declare::Done } else { Declare::Due },
             declaration: Arc::new(declaration),
             settings,
             version: 0,
@@ -377,6 +421,7 @@ impl LimiterState {
             unsent: BTreeSet::new(),
             queued: BTreeMap::new(),
             held: BTreeSet::new(),
+            orphans: BTreeSet::new(),
             leaving: BTreeSet::new(),
             restore: RestoreState::Settled,
             restores: 0,

@@ -132,6 +132,9 @@ impl Waiter {
     }
 
     pub(crate) fn set_order(&self, order: u64) {
+        if order == 0 {
+            return; // admitted locally, without ever having been in line
+        }
         // The order is given once and kept for life.
         let _ = self.order.set(order);
     }
@@ -166,7 +169,7 @@ impl Waiter {
         }
         let sink = self.terms.get().and_then(|t| t.sink.lock().take());
         match sink {
-            Some(Sink::Tell(tell)) => tell(self),
+            Some(Sink::Tell(tell)) => guarded(|| tell(self)),
             Some(Sink::Blocking) | None => {
                 self.settled.notify_all();
             }
@@ -215,5 +218,12 @@ impl Waiter {
     /// Nothing more will happen to the permit.
     pub(crate) fn close_events(&self) {
         self.desk.lock().events.clear();
+    }
+}
+
+/// Runs a host's code: its panic must not take the thread along, on which everybody else's settlement depends.
+fn guarded(call: impl FnOnce()) {
+    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).is_err() {
+        tracing::error!("the host's notification panicked");
     }
 }

@@ -82,7 +82,9 @@ fn install_crypto() {
 }
 
 fn without_password(url: &str) -> String {
-    let Ok(mut parsed) = url::Url::parse(url) else { return url.split('@').next_back().unwrap_or("").to_owned() };
+    let Ok(mut parsed) = url::Url::parse(url) else {
+        return format!("{}:…", url.split(':').next().unwrap_or(""));
+    };
     if parsed.password().is_some() {
         let _ = parsed.set_password(Some("***"));
     }

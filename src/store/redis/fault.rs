@@ -82,9 +82,13 @@ pub(super) fn of_connect(error: &RedisError) -> StoreError {
                 _ => StoreError::Away { detail: text },
             }
         }
-        _ if looks_like_tls(error) => StoreError::Fatal(Error::Config {
-            detail: format!("{error}; does the server speak TLS on this port? (redis:// is without, rediss:// with)"),
-        }),
+        _ if !error.is_connection_dropped() && !error.is_timeout() && looks_like_tls(error) => {
+            StoreError::Fatal(Error::Config {
+                detail: format!(
+                    "{error}; does the server speak TLS on this port? (redis:// is without, rediss:// with)"
+                ),
+            })
+        }
         _ => StoreError::Away { detail: error.to_string() },
     }
 }

@@ -178,16 +178,24 @@ impl Link {
         let Open { connection, run_id, generation } = &mut *open;
         let from = Sender { instance: &self.instance, generation: *generation, run_id, probe };
         let calls: Vec<&Call> = batch.iter().map(|(call, _)| &**call).collect();
+        if probe {
+            self.probe.sending();
+        }
         let outcome = Round::new(connection, 2 * self.options.io_timeout, &calls, &from).run();
-        if probe && outcome.broken.is_none() {
-            self.probe.sent();
+        if probe && outcome.broken.is_some() {
+            self.probe.not_sent();
         }
         // The connection is back in its place, or gone, before anybody hears of it.
         self.line.put(outcome.broken.is_none().then_some(open));
         if let Some(detail) = outcome.broken {
             tracing::debug!(detail, "the connection to Redis is given up");
-            self.state.next_attempt = None;
             self.state.last_error = Some(StoreError::Away { detail });
+            self.state.next_attempt = None;
+            if outcome.elsewhere {
+                // The same address leads to the same server, for a while: look closely before the next use of it.
+                self.state.tested = None;
+                self.state.next_attempt = Some(Instant::now() + jitter::spread(FIRST_PAUSE));
+            }
         }
         let count = batch.len();
         for ((_, reply), answer) in batch.into_iter().zip(outcome.answers) {

@@ -32,8 +32,14 @@ impl Probe {
             && self.now() > self.heard.load(Ordering::Relaxed) + PATIENCE.as_millis() as u64
     }
 
-    pub(super) fn sent(&self) {
+    /// Called before it is sent: its echo may come before the answer.
+    pub(super) fn sending(&self) {
         self.sent.store(self.now(), Ordering::Relaxed);
+    }
+
+    /// It did not get through, or nobody knows.
+    pub(super) fn not_sent(&self) {
+        self.sent.store(0, Ordering::Relaxed);
     }
 
     /// Something has come in.

@@ -16,6 +16,8 @@ pub(super) struct Outcome {
     pub answers: Vec<Result<Answer, StoreError>>,
     /// What ended the connection, if anything did.
     pub broken: Option<String>,
+    /// This is not the server to talk to.
+    pub elsewhere: bool,
     /// The answers did not come within the socket's time.
     pub timed_out: bool,
 }
@@ -29,6 +31,7 @@ pub(super) struct Round<'a> {
     from: &'a Sender<'a>,
     answers: Vec<Option<Result<Answer, StoreError>>>,
     broken: Option<String>,
+    elsewhere: bool,
     timed_out: bool,
 }
 
@@ -40,7 +43,7 @@ impl<'a> Round<'a> {
         from: &'a Sender<'a>,
     ) -> Self {
         let answers = vec![None; calls.len()];
-        Round { connection, patience, calls, from, answers, broken: None, timed_out: false }
+        Round { connection, patience, calls, from, answers, broken: None, elsewhere: false, timed_out: false }
     }
 
     pub(super) fn run(mut self) -> Outcome {
@@ -49,10 +52,13 @@ impl<'a> Round<'a> {
         if !unknown.is_empty() && self.broken.is_none() {
             self.pass(&unknown, By::Source);
         }
-        let lost = self.broken.clone().unwrap_or_else(|| "no answer".into());
-        let or_lost = |answer: Option<_>| answer.unwrap_or_else(|| Err(StoreError::Lost { detail: lost.clone() }));
-        let answers = self.answers.into_iter().map(or_lost).collect();
-        Outcome { answers, broken: self.broken, timed_out: self.timed_out }
+        let missing = || match &self.broken {
+            Some(detail) => StoreError::Lost { detail: detail.clone() },
+            // The server has forgotten the script between two breaths; the connection is good.
+            None => StoreError::Busy { detail: "the server does not know the script".into() },
+        };
+        let answers = self.answers.into_iter().map(|answer| answer.unwrap_or_else(|| Err(missing()))).collect();
+        Outcome { answers, broken: self.broken, elsewhere: self.elsewhere, timed_out: self.timed_out }
     }
 
     /// Returns the calls that have to be sent by source: what the server did not know, and behind it whatever undoes
@@ -111,6 +117,7 @@ impl<'a> Round<'a> {
                     return;
                 }
                 Fault::Reconnect(detail) => {
+                    self.elsewhere = true;
                     self.broken.get_or_insert(detail.clone());
                     Err(StoreError::Away { detail })
                 }
