@@ -96,6 +96,23 @@ fn policy_fail_answers_unavailable_at_once() {
     soon(&limiter).release().expect("release");
 }
 
+/// Nobody holds or waits, so only the client itself can notice the end of the outage.
+#[test]
+fn a_client_that_refuses_everybody_notices_that_redis_is_back() {
+    for outage in [Outage::Fail, Outage::Local { limit: 0 }] {
+        let server = start();
+        let limiter = open(builder(&server, 1, outage));
+        take(&limiter).release().expect("release");
+        server.kill();
+        let brief = Request::new().max_wait(TIMEOUT);
+        let refused = || matches!(limiter.acquire(&brief), Err(Error::Unavailable { .. }));
+        eventually("it refuses", SOON, refused);
+        assert!(refused(), "and goes on refusing");
+        server.restart();
+        eventually("it serves again", SOON, || limiter.acquire(&brief).is_ok());
+    }
+}
+
 #[test]
 fn policy_local_admits_up_to_its_own_limit_in_order() {
     let server = start();

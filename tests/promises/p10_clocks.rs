@@ -188,6 +188,23 @@ fn in_memory_leases_end_when_the_clock_says_so_and_not_before() {
     drop(silent);
 }
 
+/// After a quiet gap nobody can tell the dead from the cut off, but in a second one it is plain.
+#[test]
+fn in_memory_rare_visitors_who_leave_at_once_find_the_slot_of_the_dead_free() {
+    let (clock, stopped) = (Clock::manual(), Clock::manual());
+    let open = |clock: &Clock| {
+        let client = Client::builder("memory:p10-visits").clock(clock.clone()).open().unwrap();
+        limiter(&client, "a", 1, LEASE)
+    };
+    let silent = open(&stopped).acquire(&Request::new()).expect("a permit");
+    let visit = || {
+        clock.advance(LEASE * 2);
+        open(&clock).try_acquire(&Request::new()).expect("ask").is_some()
+    };
+    assert!((0..3).any(|_| visit()), "the slot of the dead is held for ever");
+    drop(silent);
+}
+
 #[test]
 fn in_memory_a_clock_that_jumps_an_hour_reaps_no_living_one() {
     let clock = Clock::manual();
