@@ -16,6 +16,7 @@
 
 mod answers;
 mod close;
+mod limiters;
 mod notices;
 mod outage;
 mod outbox;

@@ -1,53 +1,11 @@
 //! Questions and orders that are not about a ticket of ours: each one call, with its answer waited for.
 
-use super::table::{Declare, LimiterCore, LimiterState, Sent};
+use super::table::Sent;
 use super::*;
-use crate::settings::{Declaration, LimiterOptions};
 use crate::status::Position;
 use crate::store::{Answer, StoreError, Verdict};
 
 impl Engine {
-    /// Opens a limiter, or finds it. A declaration that differs from the one before is sent with the next call.
-    pub(crate) fn open_limiter(&self, name: &str, options: &LimiterOptions) -> Result<Arc<LimiterCore>, Error> {
-        self.check_process()?;
-        let declared = options.settings.map(|settings| settings.words()).unwrap_or_default();
-        let mut table = self.lock();
-        if table.stage != Stage::Running {
-            return Err(Error::Closed);
-        }
-        if let Some(index) = table.limiter_of(name) {
-            let state = &mut table.limiters[index];
-            state.poll = nanos(options.poll);
-            state.outage = options.outage;
-            if !declared.is_empty() && state.own != declared {
-                let declaration = Declaration { declared: declared.clone(), ..Declaration::clone(&state.declaration) };
-                state.declaration = Arc::new(declaration);
-                state.own = declared;
-                state.declare = Declare::Due;
-                state.version = 0;
-            }
-            return Ok(state.core.clone());
-        }
-        let declaration = Declaration { declared, description: self.description.clone(), ..Declaration::default() };
-        let index = table.limiters.len();
-        let core = Arc::new(LimiterCore {
-            index,
-            name: name.into(),
-            valid_until: AtomicU64::new(0),
-            sync: crate::coalescer::Coalescer::new(),
-        });
-        let settings = options.settings.unwrap_or_default();
-        table.names.insert(core.name.clone(), index);
-        table.limiters.push(LimiterState::new(
-            core.clone(),
-            settings,
-            declaration,
-            nanos(options.poll),
-            options.outage,
-        ));
-        Ok(core)
-    }
-
     /// Asks the store and waits for the answer, for as long as the client's patience lasts. A question that went under
     /// with its connection is asked once more on the next.
     pub(crate) fn ask(&self, limiter: LimiterIndex, verb: Verb) -> Result<Answer, Error> {
@@ -67,19 +25,21 @@ impl Engine {
 
     fn ask_once(&self, limiter: LimiterIndex, verb: Verb) -> Result<Answer, StoreError> {
         self.ensure_scheduler().map_err(StoreError::Fatal)?; // it also closes in the background
-        let call = {
+        let (call, core) = {
             let mut table = self.lock();
             if table.stage == Stage::Closed || table.stage == Stage::Ended {
                 return Err(StoreError::Fatal(Error::Closed));
             }
-            table.call(limiter, verb, self.clock.now())
+            // Held until the answer is there, so that the limiter is not forgotten before.
+            let core = table.limiters[limiter].core.clone();
+            (table.call(limiter, verb, self.clock.now()), core)
         };
         let sent = Sent { epoch: call.header.epoch, declared: call.header.declaration.declares };
         let (sender, answer) = crossbeam_channel::bounded(1);
         let me = self.me.clone();
         let reply = move |result: Result<Answer, StoreError>| {
             if let Some(me) = me.upgrade() {
-                me.question_answered(limiter, sent, &result);
+                me.question_answered(core.index, sent, &result);
             }
             // The one who asked may have given up.
             drop(sender.send(result));

@@ -160,6 +160,10 @@ pub(crate) enum Stage {
 pub(crate) struct Table {
     pub limiters: Vec<LimiterState>,
     pub names: HashMap<Arc<str>, LimiterIndex>,
+    /// Places of forgotten limiters, to be used again.
+    pub free: Vec<LimiterIndex>,
+    /// With so many names, unused limiters are looked for.
+    pub forget_at: usize,
     pub tickets: HashMap<TicketNo, Slot>,
     pub timers: BTreeSet<(Nanos, Timer)>,
     pub stage: Stage,
@@ -252,6 +256,8 @@ impl Table {
         Table {
             limiters: Vec::new(),
             names: HashMap::new(),
+            free: Vec::new(),
+            forget_at: 0,
             tickets: HashMap::new(),
             timers: BTreeSet::new(),
             stage: Stage::Running,
@@ -444,6 +450,15 @@ impl LimiterState {
 
     pub(crate) fn is_confirmed(&self, now: Nanos) -> bool {
         now < self.core.valid_until.load(Ordering::Acquire)
+    }
+
+    /// Nothing of it is held, waits, or is on its way out.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.unsent.is_empty()
+            && self.queued.is_empty()
+            && self.held.is_empty()
+            && self.leaving.is_empty()
+            && self.orphans.is_empty()
     }
 
     pub(crate) fn restoring(&self) -> bool {
