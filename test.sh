@@ -237,7 +237,7 @@ check_lints() {
 build_release() { cargo build --release --all-features; }
 
 # Unit and integration tests; the documentation's come after.
-run_tests() { cargo test --all-features --tests; }
+run_tests() { cargo test --all-features --tests --no-fail-fast; }
 
 run_quick_tests() {
     local flavor

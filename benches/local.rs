@@ -1,5 +1,7 @@
 //! What costs time without a network: `cargo bench --bench local`.
 
+#![allow(missing_docs)] // criterion writes functions of its own
+
 use std::hint::black_box;
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! One write of calls, and the reading of their answers; then, for scripts that the server did not know, one more.
+//! One write of calls, and the reading of their answers; then, for scripts that the server did not know, another.
 
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,14 @@ pub(super) struct Outcome {
     pub elsewhere: bool,
     /// The answers did not come within the socket's time.
     pub timed_out: bool,
+}
+
+/// Which calls of a pass carry the source of their script.
+#[derive(Clone, Copy)]
+enum Teach {
+    Nothing,
+    EachOnce,
+    Always,
 }
 
 /// Sends calls and reads their answers.
@@ -48,23 +56,23 @@ impl<'a> Round<'a> {
 
     pub(super) fn run(mut self) -> Outcome {
         let all: Vec<usize> = (0..self.calls.len()).collect();
-        let unknown = self.pass(&all, By::Sha);
-        if !unknown.is_empty() && self.broken.is_none() {
-            self.pass(&unknown, By::Source);
+        // Each script once by source teaches the server; should it forget again between two breaths, every call does.
+        let mut left = self.pass(&all, Teach::Nothing);
+        for teach in [Teach::EachOnce, Teach::Always] {
+            if !left.is_empty() && self.broken.is_none() {
+                left = self.pass(&left, teach);
+            }
         }
-        let missing = || match &self.broken {
-            Some(detail) => StoreError::Lost { detail: detail.clone() },
-            // The server has forgotten the script between two breaths; the connection is good.
-            None => StoreError::Busy { detail: "the server does not know the script".into() },
-        };
-        let answers = self.answers.into_iter().map(|answer| answer.unwrap_or_else(|| Err(missing()))).collect();
+        let lost = self.broken.clone().unwrap_or_else(|| "no answer".into());
+        let or_lost = |answer: Option<_>| answer.unwrap_or_else(|| Err(StoreError::Lost { detail: lost.clone() }));
+        let answers = self.answers.into_iter().map(or_lost).collect();
         Outcome { answers, broken: self.broken, elsewhere: self.elsewhere, timed_out: self.timed_out }
     }
 
     /// Returns the calls that have to be sent by source: what the server did not know, and behind it whatever undoes
     /// an earlier call, so that a cancel stays behind its enqueue.
-    fn pass(&mut self, which: &[usize], by: By) -> Vec<usize> {
-        let bytes = self.packed(which, by);
+    fn pass(&mut self, which: &[usize], teach: Teach) -> Vec<usize> {
+        let bytes = self.packed(which, teach);
         let started = Instant::now();
         if let Err(error) = self.connection.send_packed_command(&bytes) {
             self.broken = Some(error.to_string());
@@ -88,17 +96,19 @@ impl<'a> Round<'a> {
         unknown
     }
 
-    fn packed(&self, which: &[usize], by: By) -> Vec<u8> {
+    fn packed(&self, which: &[usize], teach: Teach) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(which.len() * 256);
         let mut loaded: Vec<&str> = Vec::new();
         for index in which {
             let call = self.calls[*index];
             let name = Script::of(&call.verb).name;
-            let first = by == By::Source && !loaded.contains(&name);
-            if first {
-                loaded.push(name);
-            }
-            command(call, self.from, if first { By::Source } else { By::Sha }).write_packed_command(&mut bytes);
+            let by = match teach {
+                Teach::Nothing => By::Sha,
+                Teach::EachOnce if loaded.contains(&name) => By::Sha,
+                Teach::EachOnce | Teach::Always => By::Source,
+            };
+            loaded.push(name);
+            command(call, self.from, by).write_packed_command(&mut bytes);
         }
         bytes
     }
