@@ -22,16 +22,15 @@ pub(super) fn exchange(
     io_timeout: Duration,
     call: &Call,
 ) -> (Result<Answer, StoreError>, bool) {
-    let Open { connection, run_id, generation } = open;
-    let from = Sender { instance, generation: *generation, run_id, probe: false };
-    if connection.set_read_timeout(Some(PATIENCE.min(io_timeout))).is_err() {
+    if open.wait_for(PATIENCE.min(io_timeout)).is_err() {
         return (Err(StoreError::Away { detail: "the connection is closed".into() }), false);
     }
+    let Open { connection, run_id, generation, .. } = open;
+    let from = Sender { instance, generation: *generation, run_id, probe: false };
     let mut outcome = Round::new(connection, io_timeout, &[call], &from).run();
-    let restored = connection.set_read_timeout(Some(io_timeout)).is_ok();
     if outcome.timed_out {
-        return (Err(StoreError::Busy { detail: "no answer yet".into() }), restored);
+        return (Err(StoreError::Busy { detail: "no answer yet".into() }), true);
     }
     let answer = outcome.answers.pop().unwrap_or_else(|| Err(StoreError::Lost { detail: "no answer".into() }));
-    (answer, outcome.broken.is_none() && restored)
+    (answer, outcome.broken.is_none())
 }

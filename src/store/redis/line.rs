@@ -2,6 +2,7 @@
 //! nothing to do but wait borrows it when nobody else is on the way, and saves two hand-overs between threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 use redis::Connection;
@@ -12,6 +13,19 @@ pub(super) struct Open {
     pub run_id: String,
     /// Which connection of its instance it is.
     pub generation: u64,
+    /// For how long a read waits; set anew only when it changes hands.
+    pub read_timeout: Duration,
+}
+
+impl Open {
+    /// Sets how long a read waits.
+    pub(super) fn wait_for(&mut self, timeout: Duration) -> redis::RedisResult<()> {
+        if self.read_timeout != timeout {
+            self.connection.set_read_timeout(Some(timeout))?;
+            self.read_timeout = timeout;
+        }
+        Ok(())
+    }
 }
 
 enum Slot {

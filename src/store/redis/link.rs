@@ -159,7 +159,12 @@ impl Link {
             self.state.tested = Some(info.run_id.clone());
         }
         self.state.generation += 1;
-        Ok(Open { connection, run_id: info.run_id, generation: self.state.generation })
+        Ok(Open {
+            connection,
+            run_id: info.run_id,
+            generation: self.state.generation,
+            read_timeout: self.options.io_timeout,
+        })
     }
 
     fn fail(&self, batch: Vec<Pending>) {
@@ -175,7 +180,11 @@ impl Link {
     /// Sends a batch and reads its answers.
     fn exchange(&mut self, mut open: Box<Open>, batch: Vec<Pending>) {
         let probe = batch.iter().any(|(call, _)| matches!(call.verb, Verb::Sync { .. })) && self.probe.is_due();
-        let Open { connection, run_id, generation } = &mut *open;
+        if open.wait_for(self.options.io_timeout).is_err() {
+            self.line.put(None);
+            return self.fail(batch);
+        }
+        let Open { connection, run_id, generation, .. } = &mut *open;
         let from = Sender { instance: &self.instance, generation: *generation, run_id, probe };
         let calls: Vec<&Call> = batch.iter().map(|(call, _)| &**call).collect();
         if probe {
