@@ -22,7 +22,13 @@ impl Engine {
                 version = version_told(answer);
             }
             match asked {
-                Asked::Ticket { no, .. } => self.ticket_answered(table, (no, known), result, now, fx),
+                Asked::Ticket { no, .. } => {
+                    let heard = result.is_ok();
+                    self.ticket_answered(table, (no, known), result, now, fx);
+                    if known == 0 && heard {
+                        self.send_unsent(table, limiter, now, fx); // these had to wait for it
+                    }
+                }
                 Asked::Leaving { tickets } => self.leaving_answered(table, (limiter, known), &tickets, result, now, fx),
                 Asked::Sync { sent_at, heads } => {
                     self.sync_answered(table, limiter, (sent_at, known), &heads, result, now, fx);

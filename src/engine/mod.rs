@@ -192,7 +192,7 @@ impl Engine {
             arrival: table.arrivals,
             waiter: waiter.clone(),
             limiter,
-            phase: Phase::InFlight,
+            phase: Phase::Unsent,
             puts_back,
             told: false,
             doubtful: false,
@@ -201,8 +201,7 @@ impl Engine {
             ack: None,
             max_hold_at: NEVER,
         };
-        table.tickets.insert(no, slot);
-        table.enter_phase(no, Phase::Unsent);
+        table.add(slot);
         table.arm(waiter.deadline(), Timer::Deadline(no), fx);
         if table.away.is_some() && self.admit_by_outage_policy(table, limiter, now, fx) {
             return;
@@ -210,11 +209,15 @@ impl Engine {
         self.send_ticket(table, no, now, fx);
     }
 
-    /// Asks the store about a ticket that is not under way, unless a restore has to come first.
+    /// Asks the store about a ticket that is not under way, unless something has to come first: a restore, or, while
+    /// nothing is known of the limiter, the answer to another. A call that knows no epoch is only safe alone: after a
+    /// long stop it would count us in again, as one with nothing to lose, though the other was granted and lost.
     fn send_ticket(&self, table: &mut Table, no: TicketNo, now: Nanos, fx: &mut Effects) {
         let Some(slot) = table.tickets.get(&no) else { return };
         let limiter = slot.limiter;
-        if slot.phase != Phase::Unsent || table.limiters[limiter].restoring() {
+        let state = &table.limiters[limiter];
+        let must_wait = state.restoring() || state.is_cold(now) && !state.in_flight.is_empty();
+        if slot.phase != Phase::Unsent || must_wait {
             return;
         }
         let verb = if slot.puts_back {

@@ -51,6 +51,8 @@ pub(crate) struct LimiterState {
     pub heard_at: Nanos,
     /// Never sent, or to be sent again: by their order of arrival here.
     pub unsent: BTreeSet<(Arrival, TicketNo)>,
+    /// Asked about, and not answered.
+    pub in_flight: BTreeSet<TicketNo>,
     /// In line, by order.
     pub queued: BTreeMap<(u64, TicketNo), ()>,
     pub held: BTreeSet<TicketNo>,
@@ -284,10 +286,10 @@ impl Table {
     /// Builds the call of a verb with what the limiter's header has to say now.
     pub(crate) fn call(&mut self, limiter: LimiterIndex, verb: Verb, now: Nanos) -> Call {
         let state = &mut self.limiters[limiter];
-        let bare = state.queued.is_empty() && state.held.is_empty();
+        // What is under way may have been granted by now.
+        let bare = state.queued.is_empty() && state.held.is_empty() && state.in_flight.is_empty();
         // An idle limiter's keys expire; that is no loss of state, and needs no grace.
-        let forgotten = bare && now.saturating_sub(state.heard_at) > state.settings.idle.saturating_mul(500_000);
-        let epoch = if forgotten { 0 } else { state.epoch };
+        let epoch = if bare && state.is_cold(now) { 0 } else { state.epoch };
         let declaration = match (&verb, state.declare) {
             // Whoever leaves must not call a forgotten limiter into being.
             (Verb::Leave, _) => Arc::default(),
@@ -302,31 +304,42 @@ impl Table {
         Call { limiter: state.core.name.clone(), header, verb }
     }
 
+    /// Takes a new ticket in, to be sent.
+    pub(crate) fn add(&mut self, slot: Slot) {
+        self.limiters[slot.limiter].unsent.insert((slot.arrival, slot.waiter.no));
+        self.tickets.insert(slot.waiter.no, slot);
+    }
+
     /// Moves a ticket to another phase and keeps the limiter's sets in step.
     pub(crate) fn enter_phase(&mut self, no: TicketNo, phase: Phase) {
+        self.leave_phase(no);
         let Some(slot) = self.tickets.get_mut(&no) else { return };
         let state = &mut self.limiters[slot.limiter];
-        let order = slot.waiter.order();
-        match slot.phase {
-            Phase::Unsent => drop(state.unsent.remove(&(slot.arrival, no))),
-            Phase::Queued => drop(state.queued.remove(&(order, no))),
-            Phase::Held => drop(state.held.remove(&no)),
-            Phase::Leaving { .. } => drop(state.leaving.remove(&no)),
-            Phase::InFlight => {}
-        }
         match phase {
             Phase::Unsent => drop(state.unsent.insert((slot.arrival, no))),
-            Phase::Queued => drop(state.queued.insert((order, no), ())),
+            Phase::InFlight => drop(state.in_flight.insert(no)),
+            Phase::Queued => drop(state.queued.insert((slot.waiter.order(), no), ())),
             Phase::Held => drop(state.held.insert(no)),
             Phase::Leaving { .. } => drop(state.leaving.insert(no)),
-            Phase::InFlight => {}
         }
         slot.phase = phase;
     }
 
+    fn leave_phase(&mut self, no: TicketNo) {
+        let Some(slot) = self.tickets.get(&no) else { return };
+        let state = &mut self.limiters[slot.limiter];
+        match slot.phase {
+            Phase::Unsent => drop(state.unsent.remove(&(slot.arrival, no))),
+            Phase::InFlight => drop(state.in_flight.remove(&no)),
+            Phase::Queued => drop(state.queued.remove(&(slot.waiter.order(), no))),
+            Phase::Held => drop(state.held.remove(&no)),
+            Phase::Leaving { .. } => drop(state.leaving.remove(&no)),
+        }
+    }
+
     /// Forgets a ticket altogether.
     pub(crate) fn remove(&mut self, no: TicketNo, fx: &mut Effects) {
-        self.enter_phase(no, Phase::InFlight); // out of all sets
+        self.leave_phase(no);
         if let Some(slot) = self.tickets.remove(&no) {
             self.disarm(slot.waiter.deadline(), Timer::Deadline(no));
             self.disarm(slot.max_hold_at, Timer::MaxHold(no));
@@ -425,6 +438,7 @@ impl LimiterState {
             revokes: 0,
             heard_at: 0,
             unsent: BTreeSet::new(),
+            in_flight: BTreeSet::new(),
             queued: BTreeMap::new(),
             held: BTreeSet::new(),
             orphans: BTreeSet::new(),
@@ -452,9 +466,15 @@ impl LimiterState {
         now < self.core.valid_until.load(Ordering::Acquire)
     }
 
+    /// Nothing is known of it, or nothing that is still worth knowing.
+    pub(crate) fn is_cold(&self, now: Nanos) -> bool {
+        self.epoch == 0 || now.saturating_sub(self.heard_at) > self.settings.idle.saturating_mul(500_000)
+    }
+
     /// Nothing of it is held, waits, or is on its way out.
     pub(crate) fn is_empty(&self) -> bool {
         self.unsent.is_empty()
+            && self.in_flight.is_empty()
             && self.queued.is_empty()
             && self.held.is_empty()
             && self.leaving.is_empty()
