@@ -216,3 +216,32 @@ fn a_password_is_never_shown() {
     assert!(shown.len() >= 8, "{shown:?}");
     assert!(!shown.iter().any(|text| text.contains("s3cret")), "{shown:?}");
 }
+
+/// S5: the server is demoted under its clients, and promoted again with another's (empty) data.
+#[test]
+fn a_demoted_server_is_no_server_and_everybody_resumes_when_it_is_a_master_again() {
+    let (server, master) = (start(), start());
+    let replica_of = |host: &str, port: &str| {
+        redis::cmd("REPLICAOF").arg(host).arg(port).exec(&mut server.conn()).expect("REPLICAOF");
+    };
+    let at_once = ["SET", "repl-diskless-sync-delay", "0"];
+    redis::cmd("CONFIG").arg(&at_once).exec(&mut master.conn()).expect("CONFIG SET");
+    let limiter = open(builder(&server, 1, Outage::Wait));
+    let held = take(&limiter);
+    let completions = Completions::new();
+    for token in 0..3 {
+        queue_up(&limiter, &completions, token, &patient(), token);
+    }
+    replica_of("127.0.0.1", &master.port().to_string());
+    eventually("it does not write", SOON, || matches!(limiter.status(), Err(Error::Unavailable { .. })));
+    let size = || redis::cmd("DBSIZE").query::<u64>(&mut server.conn()).unwrap_or(1); // LOADING for a moment
+    eventually("it has the other's data", SOON, || size() == 0);
+    assert_none(&completions);
+    replica_of("NO", "ONE");
+    wait_for_use(&limiter, 1);
+    wait_for_line(&limiter, 3);
+    drop(held);
+    for token in 0..3 {
+        drop(granted(&completions, token));
+    }
+}
