@@ -13,34 +13,34 @@ impl Engine {
     /// The answer to a call, or why there is none. Called once for each call, by any thread.
     pub(super) fn answered(&self, limiter: &str, sent: Sent, asked: Asked, result: Result<Answer, StoreError>) {
         let known = sent.epoch;
-        self.with_table(|table, now, fx| {
-            let Some(limiter) = table.limiter_of(limiter) else { return };
+        self.with_table(|turn| {
+            let Some(limiter) = turn.table.limiter_of(limiter) else { return };
             let mut version = None;
-            self.observe_declared(table, limiter, sent, &result);
+            self.observe_declared(turn.table, limiter, sent, &result);
             if let Ok(answer) = &result {
-                self.observe(table, limiter, asked.counts_alive_from(), answer, now, fx);
+                self.observe(turn, limiter, asked.counts_alive_from(), answer);
                 version = version_told(answer);
             }
             match asked {
                 Asked::Ticket { no, .. } => {
                     let heard = result.is_ok();
-                    self.ticket_answered(table, (no, known), result, now, fx);
+                    self.ticket_answered(turn, (no, known), result);
                     if known == 0 && heard {
-                        self.send_unsent(table, limiter, now, fx); // these had to wait for it
+                        self.send_unsent(turn, limiter); // these had to wait for it
                     }
                 }
-                Asked::Leaving { tickets } => self.leaving_answered(table, (limiter, known), &tickets, result, now, fx),
+                Asked::Leaving { tickets } => self.leaving_answered(turn, (limiter, known), &tickets, result),
                 Asked::Sync { sent_at, heads } => {
-                    self.sync_answered(table, limiter, (sent_at, known), &heads, result, now, fx);
+                    self.sync_answered(turn, limiter, (sent_at, known), &heads, result);
                 }
                 Asked::Restore { run, tickets, sent_at, missing } => {
-                    self.restore_answered(table, limiter, (run, sent_at), (&tickets, missing), result, now, fx);
+                    self.restore_answered(turn, limiter, (run, sent_at), (&tickets, missing), result);
                 }
-                Asked::Goodbye => self.goodbye_answered(table, fx),
+                Asked::Goodbye => self.goodbye_answered(turn),
             }
             // After what was answered has found its place: a sync that does not know of it would count us in again
             // after a long stop, as one who has nothing to lose.
-            self.observe_version(table, limiter, version, now, fx);
+            self.observe_version(turn, limiter, version);
         });
     }
 
@@ -60,119 +60,103 @@ impl Engine {
     }
 
     /// Another version of the configuration than the known one asks for a sync.
-    pub(super) fn observe_version(
-        &self,
-        table: &mut Table,
-        limiter: LimiterIndex,
-        version: Option<u64>,
-        now: Nanos,
-        fx: &mut Effects,
-    ) {
-        if version.is_some_and(|version| version != table.limiters[limiter].version) && table.has_work() {
-            self.request_sync(table, limiter, now, fx);
+    pub(super) fn observe_version(&self, turn: &mut Turn<'_>, limiter: LimiterIndex, version: Option<u64>) {
+        if version.is_some_and(|version| version != turn.table.limiters[limiter].version) && turn.table.has_work() {
+            self.request_sync(turn, limiter);
         }
     }
 
     /// What every answer tells: the epoch, that we are counted alive, and news of our own tickets.
     pub(super) fn observe(
         &self,
-        table: &mut Table,
+        turn: &mut Turn<'_>,
         limiter: LimiterIndex,
         alive_from: Option<Nanos>,
         answer: &Answer,
-        now: Nanos,
-        fx: &mut Effects,
     ) {
         if matches!(answer.verdict, Verdict::Refused | Verdict::NoSuchLimiter) {
             return;
         }
-        let state = &mut table.limiters[limiter];
-        state.heard_at = now;
+        let state = &mut turn.table.limiters[limiter];
+        state.heard_at = turn.now;
         state.retries = 0;
         let nothing_to_lose = state.queued.is_empty() && state.held.is_empty();
         if state.epoch != answer.epoch && !state.restoring() && answer.verdict != Verdict::Resync {
             match nothing_to_lose {
                 true => state.epoch = answer.epoch,
-                false => self.start_restore(table, limiter, now, fx),
+                false => self.start_restore(turn, limiter),
             }
         }
-        let state = &table.limiters[limiter];
+        let state = &turn.table.limiters[limiter];
         let of_now = answer.verdict != Verdict::Resync && answer.epoch == state.epoch && !state.restoring();
         if let Some(sent_at) = alive_from.filter(|_| of_now) {
             // What every verb leaves its caller, at least.
-            self.confirm_until(table, limiter, sent_at + state.lease() / 4 * 3, now, fx);
+            self.confirm_until(turn, limiter, sent_at + state.lease() / 4 * 3);
         }
         for notice in &answer.notices {
-            self.take_notice(table, limiter, answer.epoch, *notice, now, fx);
+            self.take_notice(turn, limiter, answer.epoch, *notice);
         }
     }
 
-    fn ticket_answered(
-        &self,
-        table: &mut Table,
-        (no, known): (TicketNo, u64),
-        result: Result<Answer, StoreError>,
-        now: Nanos,
-        fx: &mut Effects,
-    ) {
-        let Some(slot) = table.tickets.get(&no) else { return };
+    fn ticket_answered(&self, turn: &mut Turn<'_>, (no, known): (TicketNo, u64), result: Result<Answer, StoreError>) {
+        let Some(slot) = turn.table.tickets.get(&no) else { return };
         let (waiter, limiter, in_flight) = (slot.waiter.clone(), slot.limiter, slot.phase == Phase::InFlight);
         if !in_flight {
             return; // settled meanwhile, or granted by a message; its clean-up follows on the same connection
         }
         let answer = match result {
             Ok(answer) => answer,
-            Err(error) => return self.ticket_failed(table, no, error, now, fx),
+            Err(error) => return self.ticket_failed(turn, no, error),
         };
         match answer.verdict {
             Verdict::Granted { fence, order } => {
-                self.grant_if_confirmed(table, no, (fence, order), answer.epoch, now, fx);
-                if table.tickets.get(&no).is_some_and(|slot| slot.phase == Phase::InFlight) {
-                    self.doubt(table, no, now, fx);
+                self.grant_if_confirmed(turn, no, (fence, order), answer.epoch);
+                if turn.table.tickets.get(&no).is_some_and(|slot| slot.phase == Phase::InFlight) {
+                    self.doubt(turn, no);
                 }
             }
-            Verdict::Queued { order, .. } if !table.limiters[limiter].is_confirmed(now) => {
+            Verdict::Queued { order, .. } if !turn.table.limiters[limiter].is_confirmed(turn.now) => {
                 // Too old to be believed: we may have been reaped since.
                 waiter.set_order(order);
-                self.doubt(table, no, now, fx);
+                self.doubt(turn, no);
             }
             Verdict::Queued { order, position, estimate } => {
                 waiter.set_order(order);
                 waiter.set_position(Some(Position { position, estimate }));
-                table.enter_phase(no, Phase::Queued);
+                turn.table.enter_phase(no, Phase::Queued);
                 if !waiter.may_wait() {
                     // Put back, and not to wait: an enqueue would have been answered with `busy`.
-                    let why = (TicketState::TimedOut, self.timed_out(&waiter, now));
-                    return self.refuse(table, &waiter, why, now, fx);
+                    let why = (TicketState::TimedOut, self.timed_out(&waiter, turn.now));
+                    return self.refuse(turn, &waiter, why);
                 }
-                self.plan_sync(table, limiter, now, fx);
-                if table.tickets.get_mut(&no).is_some_and(|slot| std::mem::take(&mut slot.told)) {
-                    self.request_sync(table, limiter, now, fx);
+                self.plan_sync(turn, limiter);
+                if turn.table.tickets.get_mut(&no).is_some_and(|slot| std::mem::take(&mut slot.told)) {
+                    self.request_sync(turn, limiter);
                 }
             }
             Verdict::Resync => {
-                self.unsend(table, no, None);
-                self.resync(table, limiter, (known, answer.epoch), now, fx);
+                self.unsend(turn.table, no, None);
+                self.resync(turn, limiter, (known, answer.epoch));
             }
             Verdict::Gone => {
-                if let Some(slot) = table.tickets.get_mut(&no) {
+                if let Some(slot) = turn.table.tickets.get_mut(&no) {
                     slot.puts_back = false; // no permit to return: it enters again, at its order
                 }
-                self.unsend(table, no, None);
-                self.send_ticket(table, no, now, fx);
+                self.unsend(turn.table, no, None);
+                self.send_ticket(turn, no);
             }
             Verdict::Refused => {
-                self.unsend(table, no, None);
-                self.retry_later(table, limiter, now, fx);
+                self.unsend(turn.table, no, None);
+                self.retry_later(turn, limiter);
             }
             refusal => {
-                let why = self.why_refused(&waiter, refusal, now);
+                let why = self.why_refused(&waiter, refusal, turn.now);
                 // The store has nothing of it: there is nothing to clean up there.
-                table.enter_phase(no, Phase::Unsent);
-                if let Some(slot) = table.tickets.get_mut(&no) {
+                turn.table.enter_phase(no, Phase::Unsent);
+                if let Some(slot) = turn.table.tickets.get_mut(&no) {
                     slot.arrived = false;
                 }
-                self.refuse(table, &waiter, why, now, fx);
+                self.refuse(turn, &waiter, why);
             }
         }
     }
@@ -197,43 +181,43 @@ impl Engine {
     }
 
     /// The last attempt failed: whether it arrived is unknown, so the ticket is sent again, or cleaned up.
-    fn ticket_failed(&self, table: &mut Table, no: TicketNo, error: StoreError, now: Nanos, fx: &mut Effects) {
-        let Some(slot) = table.tickets.get(&no) else { return };
+    fn ticket_failed(&self, turn: &mut Turn<'_>, no: TicketNo, error: StoreError) {
+        let Some(slot) = turn.table.tickets.get(&no) else { return };
         let (waiter, limiter) = (slot.waiter.clone(), slot.limiter);
         let arrived = slot.arrived || !matches!(error, StoreError::Away { .. });
         match error {
             StoreError::Fatal(error) => {
                 // Refused before anything was written; a clean-up would only be refused as well.
-                table.enter_phase(no, Phase::Unsent);
-                self.refuse(table, &waiter, (TicketState::Failed, error), now, fx);
+                turn.table.enter_phase(no, Phase::Unsent);
+                self.refuse(turn, &waiter, (TicketState::Failed, error));
             }
             StoreError::Away { detail } | StoreError::Lost { detail } => {
-                self.unsend(table, no, Some(unavailable(detail)));
-                if !arrived && let Some(slot) = table.tickets.get_mut(&no) {
+                self.unsend(turn.table, no, Some(unavailable(detail)));
+                if !arrived && let Some(slot) = turn.table.tickets.get_mut(&no) {
                     slot.arrived = false; // while the store is away, a ticket leaves no trace when it ends
                 }
-                if table.away.is_some() {
-                    self.admit_by_outage_policy(table, limiter, now, fx);
+                if turn.table.away.is_some() {
+                    self.admit_by_outage_policy(turn, limiter);
                 }
             }
             StoreError::Busy { detail } => {
-                self.unsend(table, no, Some(unavailable(detail)));
-                self.retry_later(table, limiter, now, fx);
+                self.unsend(turn.table, no, Some(unavailable(detail)));
+                self.retry_later(turn, limiter);
             }
             StoreError::Full { detail } => {
-                self.unsend(table, no, Some(Error::Overloaded { detail }));
-                self.retry_later(table, limiter, now, fx);
+                self.unsend(turn.table, no, Some(Error::Overloaded { detail }));
+                self.retry_later(turn, limiter);
             }
         }
     }
 
     /// What is known of the ticket is too old: it is asked about anew, and messages about that time are not believed.
-    fn doubt(&self, table: &mut Table, no: TicketNo, now: Nanos, fx: &mut Effects) {
-        self.unsend(table, no, None);
-        if let Some(slot) = table.tickets.get_mut(&no) {
+    fn doubt(&self, turn: &mut Turn<'_>, no: TicketNo) {
+        self.unsend(turn.table, no, None);
+        if let Some(slot) = turn.table.tickets.get_mut(&no) {
             slot.doubtful = true;
             let limiter = slot.limiter;
-            self.retry_later(table, limiter, now, fx);
+            self.retry_later(turn, limiter);
         }
     }
 
@@ -247,72 +231,62 @@ impl Engine {
 
     /// A grant counts only in the epoch we know, and while the store certainly believes in us: after a long stop it
     /// may have been taken back already. Otherwise a sync tells.
-    pub(super) fn grant_if_confirmed(
-        &self,
-        table: &mut Table,
-        no: TicketNo,
-        (fence, order): (u64, u64),
-        epoch: u64,
-        now: Nanos,
-        fx: &mut Effects,
-    ) {
-        let Some(slot) = table.tickets.get(&no) else { return };
+    pub(super) fn grant_if_confirmed(&self, turn: &mut Turn<'_>, no: TicketNo, (fence, order): (u64, u64), epoch: u64) {
+        let Some(slot) = turn.table.tickets.get(&no) else { return };
         let limiter = slot.limiter;
-        let state = &table.limiters[limiter];
-        if epoch == state.epoch && !state.restoring() && state.is_confirmed(now) {
-            self.grant(table, no, fence, order, now, fx);
+        let state = &turn.table.limiters[limiter];
+        if epoch == state.epoch && !state.restoring() && state.is_confirmed(turn.now) {
+            self.grant(turn, no, fence, order);
         } else {
-            if let Some(slot) = table.tickets.get_mut(&no) {
+            if let Some(slot) = turn.table.tickets.get_mut(&no) {
                 slot.told = true; // a message may have overtaken the answer, which is to be followed by a sync then
             }
-            self.request_sync(table, limiter, now, fx);
+            self.request_sync(turn, limiter);
         }
     }
 
     fn leaving_answered(
         &self,
-        table: &mut Table,
+        turn: &mut Turn<'_>,
         (limiter, known): (LimiterIndex, u64),
         tickets: &[TicketNo],
         result: Result<Answer, StoreError>,
-        now: Nanos,
-        fx: &mut Effects,
     ) {
         let freed: Vec<bool> = match result {
             Ok(Answer { verdict: Verdict::Refused, .. }) => {
-                self.stay(table, tickets);
-                return self.retry_later(table, limiter, now, fx);
+                self.stay(turn.table, tickets);
+                return self.retry_later(turn, limiter);
             }
             // In another epoch nobody has taken it back: it was lost with all the rest.
             Ok(Answer { epoch, .. }) if known != 0 && epoch != known => vec![true; tickets.len()],
             Ok(Answer { verdict: Verdict::Released(freed), .. }) => freed,
             Ok(_) => vec![true; tickets.len()],
-            Err(StoreError::Fatal(Error::Closed)) => return self.stay(table, tickets),
+            Err(StoreError::Fatal(Error::Closed)) => return self.stay(turn.table, tickets),
             Err(StoreError::Fatal(error)) => {
                 // Whoever waits for it is told; but left alone, the slot would be lost for as long as we live.
-                tracing::error!(limiter = %table.limiters[limiter].core.name, %error, "a permit cannot be given back");
-                let acks = tickets.iter().filter_map(|no| table.tickets.get_mut(no)?.ack.take());
-                fx.acks.extend(acks.map(|ack| (ack, Err(error.clone()))));
-                self.stay(table, tickets);
-                return self.retry_later(table, limiter, now, fx);
+                tracing::error!(limiter = %turn.table.limiters[limiter].core.name, %error, "a permit cannot be given back");
+                let acks = tickets.iter().filter_map(|no| turn.table.tickets.get_mut(no)?.ack.take());
+                turn.fx.acks.extend(acks.map(|ack| (ack, Err(error.clone()))));
+                self.stay(turn.table, tickets);
+                return self.retry_later(turn, limiter);
             }
-            Err(StoreError::Away { .. } | StoreError::Lost { .. }) => return self.stay(table, tickets),
+            Err(StoreError::Away { .. } | StoreError::Lost { .. }) => return self.stay(turn.table, tickets),
             Err(StoreError::Busy { .. } | StoreError::Full { .. }) => {
-                self.stay(table, tickets);
-                return self.retry_later(table, limiter, now, fx);
+                self.stay(turn.table, tickets);
+                return self.retry_later(turn, limiter);
             }
         };
         for (no, freed) in tickets.iter().zip(freed) {
-            table.limiters[limiter].orphans.remove(no);
-            let Some(slot) = table.tickets.get_mut(no) else { continue };
+            turn.table.limiters[limiter].orphans.remove(no);
+            let Some(slot) = turn.table.tickets.get_mut(no) else { continue };
             // A release that was sent before may have arrived then, and only its answer was lost.
             let tried = matches!(slot.phase, Phase::Leaving { tried: true, .. });
             if let Some(ack) = slot.ack.take() {
-                fx.acks.push((ack, Ok(freed || tried)));
+                turn.fx.acks.push((ack, Ok(freed || tried)));
             }
-            table.remove(*no, fx);
+            turn.table.remove(*no, turn.fx);
         }
-        fx.wake_scheduler |= table.stage != Stage::Running;
+        turn.fx.wake_scheduler |= turn.table.stage != Stage::Running;
     }
 
     /// The store has not been told: these are asked for again.
@@ -325,25 +299,25 @@ impl Engine {
     }
 
     /// Asks again what the store did not take, after a pause that grows.
-    pub(super) fn retry_later(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
-        let state = &mut table.limiters[limiter];
+    pub(super) fn retry_later(&self, turn: &mut Turn<'_>, limiter: LimiterIndex) {
+        let state = &mut turn.table.limiters[limiter];
         if state.retry_at.is_some() {
             return;
         }
         let pause = FIRST_RETRY.saturating_mul(1 << state.retries.min(5)).min(LAST_RETRY);
         state.retries += 1;
-        let at = now + nanos(crate::jitter::spread(pause));
+        let at = turn.now + nanos(crate::jitter::spread(pause));
         state.retry_at = Some(at);
-        table.arm(at, Timer::Retry(limiter), fx);
+        turn.table.arm(at, Timer::Retry(limiter), turn.fx);
     }
 
-    pub(super) fn retry(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
-        table.limiters[limiter].retry_at = None;
-        if table.limiters[limiter].restore == RestoreState::Wanted {
-            self.start_restore(table, limiter, now, fx);
+    pub(super) fn retry(&self, turn: &mut Turn<'_>, limiter: LimiterIndex) {
+        turn.table.limiters[limiter].retry_at = None;
+        if turn.table.limiters[limiter].restore == RestoreState::Wanted {
+            self.start_restore(turn, limiter);
         }
-        self.send_unsent(table, limiter, now, fx);
-        table.send_leaving(limiter, None, now, fx);
+        self.send_unsent(turn, limiter);
+        turn.table.send_leaving(limiter, None, turn.now, turn.fx);
     }
 }
 

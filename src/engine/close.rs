@@ -10,22 +10,22 @@ impl Engine {
     /// Begins to close. Does not wait.
     pub(super) fn start_closing(&self, drain: Duration) {
         let no_thread = self.scheduler.get().is_none();
-        self.with_table(|table, now, fx| {
-            let until = now.saturating_add(nanos(drain));
-            match table.stage {
+        self.with_table(|turn| {
+            let until = turn.now.saturating_add(nanos(drain));
+            match turn.table.stage {
                 Stage::Running => {}
                 Stage::Draining { until: later } if until < later => {}
                 _ => return,
             }
-            table.stage = Stage::Draining { until };
-            table.arm(until, Timer::Closing, fx);
-            fx.wake_scheduler = true;
-            let waiters: Vec<Arc<Waiter>> = table.tickets.values().map(|slot| slot.waiter.clone()).collect();
+            turn.table.stage = Stage::Draining { until };
+            turn.table.arm(until, Timer::Closing, turn.fx);
+            turn.fx.wake_scheduler = true;
+            let waiters: Vec<Arc<Waiter>> = turn.table.tickets.values().map(|slot| slot.waiter.clone()).collect();
             for waiter in waiters {
-                self.refuse(table, &waiter, (TicketState::Closed, Error::Closed), now, fx);
+                self.refuse(turn, &waiter, (TicketState::Closed, Error::Closed));
             }
             if no_thread {
-                table.stage = Stage::Closed; // nothing was ever started
+                turn.table.stage = Stage::Closed; // nothing was ever started
             }
         });
         if no_thread {
@@ -54,60 +54,60 @@ impl Engine {
     }
 
     /// Takes the next step of the end, when it is time.
-    pub(super) fn advance_closing(&self, table: &mut Table, now: Nanos, fx: &mut Effects) {
-        if let Stage::Draining { until } = table.stage {
-            let held = table.limiters.iter().any(|state| !state.held.is_empty());
-            if held && now < until {
+    pub(super) fn advance_closing(&self, turn: &mut Turn<'_>) {
+        if let Stage::Draining { until } = turn.table.stage {
+            let held = turn.table.limiters.iter().any(|state| !state.held.is_empty());
+            if held && turn.now < until {
                 return;
             }
-            self.give_everything_back(table, now, fx);
-            let until = now.saturating_add(nanos(FAREWELL));
-            table.stage = Stage::Leaving { until, sent: false, answers_left: 0 };
-            table.arm(until, Timer::Closing, fx);
+            self.give_everything_back(turn);
+            let until = turn.now.saturating_add(nanos(FAREWELL));
+            turn.table.stage = Stage::Leaving { until, sent: false, answers_left: 0 };
+            turn.table.arm(until, Timer::Closing, turn.fx);
         }
-        if let Stage::Leaving { until, sent, answers_left } = table.stage {
-            let over = now >= until || table.away.is_some();
-            let told = table.tickets.is_empty();
+        if let Stage::Leaving { until, sent, answers_left } = turn.table.stage {
+            let over = turn.now >= until || turn.table.away.is_some();
+            let told = turn.table.tickets.is_empty();
             if told && !sent && !over {
-                self.say_goodbye(table, until, now, fx);
+                self.say_goodbye(turn, until);
             } else if over || (sent && answers_left == 0) {
-                self.drop_the_rest(table, fx);
-                table.stage = Stage::Closed;
+                self.drop_the_rest(turn);
+                turn.table.stage = Stage::Closed;
             }
         }
     }
 
-    fn give_everything_back(&self, table: &mut Table, now: Nanos, fx: &mut Effects) {
-        let held: Vec<TicketNo> = table.limiters.iter().flat_map(|state| state.held.iter().copied()).collect();
+    fn give_everything_back(&self, turn: &mut Turn<'_>) {
+        let held: Vec<TicketNo> = turn.table.limiters.iter().flat_map(|state| state.held.iter().copied()).collect();
         for no in held {
-            self.lose(table, no, LostReason::Closed, now, fx);
+            self.lose(turn, no, LostReason::Closed);
         }
     }
 
-    fn say_goodbye(&self, table: &mut Table, until: Nanos, now: Nanos, fx: &mut Effects) {
+    fn say_goodbye(&self, turn: &mut Turn<'_>, until: Nanos) {
         let known: Vec<LimiterIndex> =
-            (0..table.limiters.len()).filter(|limiter| table.limiters[*limiter].epoch != 0).collect();
-        table.stage = Stage::Leaving { until, sent: true, answers_left: known.len() };
+            (0..turn.table.limiters.len()).filter(|limiter| turn.table.limiters[*limiter].epoch != 0).collect();
+        turn.table.stage = Stage::Leaving { until, sent: true, answers_left: known.len() };
         for limiter in &known {
-            let call = table.call(*limiter, Verb::Leave, now);
-            fx.calls.push((call, Asked::Goodbye));
+            let call = turn.table.call(*limiter, Verb::Leave, turn.now);
+            turn.fx.calls.push((call, Asked::Goodbye));
         }
         if known.is_empty() {
-            table.stage = Stage::Closed;
+            turn.table.stage = Stage::Closed;
         }
     }
 
-    pub(super) fn goodbye_answered(&self, table: &mut Table, fx: &mut Effects) {
-        if let Stage::Leaving { answers_left, .. } = &mut table.stage {
+    pub(super) fn goodbye_answered(&self, turn: &mut Turn<'_>) {
+        if let Stage::Leaving { answers_left, .. } = &mut turn.table.stage {
             *answers_left = answers_left.saturating_sub(1);
-            fx.wake_scheduler = true;
+            turn.fx.wake_scheduler = true;
         }
     }
 
     /// What the store could not be told; the lease ends it there.
-    fn drop_the_rest(&self, table: &mut Table, fx: &mut Effects) {
-        for no in table.tickets.keys().copied().collect::<Vec<_>>() {
-            table.remove(no, fx);
+    fn drop_the_rest(&self, turn: &mut Turn<'_>) {
+        for no in turn.table.tickets.keys().copied().collect::<Vec<_>>() {
+            turn.table.remove(no, turn.fx);
         }
     }
 }

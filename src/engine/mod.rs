@@ -40,7 +40,7 @@ use crate::events::{LostReason, PermitEvent};
 use crate::store::{RestoreKind, Store, TicketNo, Verb};
 use crate::ticket::TicketState;
 use crate::{Error, Request};
-use table::{Asked, Effects, LimiterCore, LimiterIndex, Phase, Sent, Slot, Stage, Table, Timer};
+use table::{Asked, Effects, LimiterCore, LimiterIndex, Phase, Sent, Slot, Stage, Table, Timer, Turn};
 use waiter::{Sink, Terms, Waiter};
 
 /// What the owners of a client share; the last of them closes it.
@@ -122,10 +122,10 @@ impl Engine {
     }
 
     /// Runs `change` under the lock, and what it asks for after it.
-    fn with_table<R>(&self, change: impl FnOnce(&mut Table, Nanos, &mut Effects) -> R) -> R {
+    fn with_table<R>(&self, change: impl FnOnce(&mut Turn<'_>) -> R) -> R {
         let mut fx = Effects::default();
         let mut table = self.table.lock();
-        let result = change(&mut table, self.clock.now(), &mut fx);
+        let result = change(&mut Turn { table: &mut table, now: self.clock.now(), fx: &mut fx });
         self.run(table, fx);
         result
     }
@@ -165,31 +165,31 @@ impl Engine {
         self.check_process()?;
         request.check()?;
         self.ensure_scheduler()?;
-        self.with_table(|table, now, fx| {
+        self.with_table(|turn| {
             let index = waiter.limiter.index;
-            let max_wait = nanos(crate::settings::from_millis(table.limiters[index].settings.max_wait));
-            fx.waits = matches!(sink, Sink::Blocking);
-            let terms = Terms::new(request, max_wait, now, nanos(self.patience), sink);
+            let max_wait = nanos(crate::settings::from_millis(turn.table.limiters[index].settings.max_wait));
+            turn.fx.waits = matches!(sink, Sink::Blocking);
+            let terms = Terms::new(request, max_wait, turn.now, nanos(self.patience), sink);
             if waiter.terms.set(terms).is_err() {
                 return Err(Error::invalid("ticket", "it was started already: take a new one for each request"));
             }
-            if table.stage != Stage::Running && waiter.refuse(TicketState::Closed, Error::Closed)
+            if turn.table.stage != Stage::Running && waiter.refuse(TicketState::Closed, Error::Closed)
                 || waiter.ticket.state() != TicketState::Pending
             {
-                fx.settled.push(waiter.clone());
+                turn.fx.settled.push(waiter.clone());
                 return Ok(());
             }
-            self.enter(table, waiter, false, now, fx);
+            self.enter(turn, waiter, false);
             Ok(())
         })
     }
 
     /// Puts a started ticket into the table and asks the store about it, if it can be asked.
-    fn enter(&self, table: &mut Table, waiter: &Arc<Waiter>, puts_back: bool, now: Nanos, fx: &mut Effects) {
+    fn enter(&self, turn: &mut Turn<'_>, waiter: &Arc<Waiter>, puts_back: bool) {
         let (no, limiter) = (waiter.no, waiter.limiter.index);
-        table.arrivals += 1;
+        turn.table.arrivals += 1;
         let slot = Slot {
-            arrival: table.arrivals,
+            arrival: turn.table.arrivals,
             waiter: waiter.clone(),
             limiter,
             phase: Phase::Unsent,
@@ -201,22 +201,22 @@ impl Engine {
             ack: None,
             max_hold_at: NEVER,
         };
-        table.add(slot);
-        table.arm(waiter.deadline(), Timer::Deadline(no), fx);
-        if table.away.is_some() && self.admit_by_outage_policy(table, limiter, now, fx) {
+        turn.table.add(slot);
+        turn.table.arm(waiter.deadline(), Timer::Deadline(no), turn.fx);
+        if turn.table.away.is_some() && self.admit_by_outage_policy(turn, limiter) {
             return;
         }
-        self.send_ticket(table, no, now, fx);
+        self.send_ticket(turn, no);
     }
 
     /// Asks the store about a ticket that is not under way, unless something has to come first: a restore, or, while
     /// nothing is known of the limiter, the answer to another. A call that knows no epoch is only safe alone: after a
     /// long stop it would count us in again, as one with nothing to lose, though the other was granted and lost.
-    fn send_ticket(&self, table: &mut Table, no: TicketNo, now: Nanos, fx: &mut Effects) {
-        let Some(slot) = table.tickets.get(&no) else { return };
+    fn send_ticket(&self, turn: &mut Turn<'_>, no: TicketNo) {
+        let Some(slot) = turn.table.tickets.get(&no) else { return };
         let limiter = slot.limiter;
-        let state = &table.limiters[limiter];
-        let must_wait = state.restoring() || state.is_cold(now) && !state.in_flight.is_empty();
+        let state = &turn.table.limiters[limiter];
+        let must_wait = state.restoring() || state.is_cold(turn.now) && !state.in_flight.is_empty();
         if slot.phase != Phase::Unsent || must_wait {
             return;
         }
@@ -231,30 +231,30 @@ impl Engine {
                 label: slot.waiter.label(),
             }
         };
-        let call = table.call(limiter, verb, now);
-        table.enter_phase(no, Phase::InFlight);
-        fx.calls.push((call, Asked::Ticket { no, sent_at: now }));
+        let call = turn.table.call(limiter, verb, turn.now);
+        turn.table.enter_phase(no, Phase::InFlight);
+        turn.fx.calls.push((call, Asked::Ticket { no, sent_at: turn.now }));
     }
 
-    fn send_unsent(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
-        for (_, no) in table.limiters[limiter].unsent.iter().copied().collect::<Vec<_>>() {
-            self.send_ticket(table, no, now, fx);
+    fn send_unsent(&self, turn: &mut Turn<'_>, limiter: LimiterIndex) {
+        for (_, no) in turn.table.limiters[limiter].unsent.iter().copied().collect::<Vec<_>>() {
+            self.send_ticket(turn, no);
         }
     }
 
     /// Settles a ticket without a permit and makes the store forget it.
-    fn refuse(&self, table: &mut Table, waiter: &Arc<Waiter>, why: (TicketState, Error), now: Nanos, fx: &mut Effects) {
+    fn refuse(&self, turn: &mut Turn<'_>, waiter: &Arc<Waiter>, why: (TicketState, Error)) {
         if waiter.refuse(why.0, why.1) {
-            table.clean_up(waiter.no, now, fx);
+            turn.table.clean_up(waiter.no, turn.now, turn.fx);
             if waiter.terms.get().is_some() {
-                fx.settled.push(waiter.clone());
+                turn.fx.settled.push(waiter.clone());
             }
         }
     }
 
     /// A grant has arrived. False: it is too late for this ticket; whoever settled it has cleaned up.
-    fn grant(&self, table: &mut Table, no: TicketNo, fence: u64, order: u64, now: Nanos, fx: &mut Effects) -> bool {
-        let Some(slot) = table.tickets.get(&no) else { return false };
+    fn grant(&self, turn: &mut Turn<'_>, no: TicketNo, fence: u64, order: u64) -> bool {
+        let Some(slot) = turn.table.tickets.get(&no) else { return false };
         if fence != 0 && fence <= slot.waiter.former_fence() {
             return false; // news of the permit that was put back
         }
@@ -263,21 +263,21 @@ impl Engine {
         }
         let (waiter, limiter) = (slot.waiter.clone(), slot.limiter);
         waiter.set_order(order);
-        table.disarm(waiter.deadline(), Timer::Deadline(no));
-        table.enter_phase(no, Phase::Held);
+        turn.table.disarm(waiter.deadline(), Timer::Deadline(no));
+        turn.table.enter_phase(no, Phase::Held);
         if fence != 0 {
-            self.watch_lease(table, limiter, fx);
+            self.watch_lease(turn, limiter);
         }
-        let max_hold = table.limiters[limiter].settings.max_hold;
+        let max_hold = turn.table.limiters[limiter].settings.max_hold;
         if max_hold > 0 {
-            let at = now.saturating_add(max_hold.saturating_mul(1_000_000));
-            if let Some(slot) = table.tickets.get_mut(&no) {
+            let at = turn.now.saturating_add(max_hold.saturating_mul(1_000_000));
+            if let Some(slot) = turn.table.tickets.get_mut(&no) {
                 slot.max_hold_at = at;
             }
-            table.arm(at, Timer::MaxHold(no), fx);
+            turn.table.arm(at, Timer::MaxHold(no), turn.fx);
         }
-        self.plan_sync(table, limiter, now, fx);
-        fx.settled.push(waiter);
+        self.plan_sync(turn, limiter);
+        turn.fx.settled.push(waiter);
         true
     }
 
@@ -286,8 +286,8 @@ impl Engine {
         if self.is_forked() {
             return false;
         }
-        self.with_table(|table, now, fx| {
-            self.refuse(table, waiter, (TicketState::Cancelled, Error::Cancelled), now, fx);
+        self.with_table(|turn| {
+            self.refuse(turn, waiter, (TicketState::Cancelled, Error::Cancelled));
         });
         waiter.ticket.state() == TicketState::Cancelled
     }

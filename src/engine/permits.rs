@@ -14,9 +14,9 @@ impl Engine {
     pub(crate) fn give_back(&self, waiter: &Arc<Waiter>) {
         if !self.is_forked() && waiter.ticket.end(TicketState::Released) {
             waiter.close_events();
-            self.with_table(|table, now, fx| {
-                table.clean_up(waiter.no, now, fx);
-                self.fill_local(table, waiter.limiter.index, now, fx);
+            self.with_table(|turn| {
+                turn.table.clean_up(waiter.no, turn.now, turn.fx);
+                self.fill_local(turn, waiter.limiter.index);
             });
         }
     }
@@ -29,14 +29,14 @@ impl Engine {
         }
         waiter.close_events();
         let (sender, answer) = crossbeam_channel::bounded(1);
-        self.with_table(|table, now, fx| {
-            fx.waits = true;
-            match table.tickets.get_mut(&waiter.no) {
+        self.with_table(|turn| {
+            turn.fx.waits = true;
+            match turn.table.tickets.get_mut(&waiter.no) {
                 Some(slot) => slot.ack = Some(sender),
                 None => drop(sender),
             }
-            table.clean_up(waiter.no, now, fx);
-            self.fill_local(table, waiter.limiter.index, now, fx);
+            turn.table.clean_up(waiter.no, turn.now, turn.fx);
+            self.fill_local(turn, waiter.limiter.index);
         });
         match answer.recv_timeout(self.patience) {
             Ok(Ok(true)) => Ok(()),
@@ -62,28 +62,28 @@ impl Engine {
         again.set_order(waiter.order());
         again.set_former_fence(waiter.ticket.fence().max(waiter.former_fence()));
         let request = Request { max_wait: Some(max_wait), cost: waiter.cost(), label: waiter.label() };
-        self.with_table(|table, now, fx| {
-            let _ = again.terms.set(Terms::new(&request, 0, now, nanos(self.patience), Sink::Blocking));
-            if table.stage != Stage::Running && again.refuse(TicketState::Closed, Error::Closed) {
-                table.clean_up(waiter.no, now, fx);
-                fx.settled.push(again.clone());
+        self.with_table(|turn| {
+            let _ = again.terms.set(Terms::new(&request, 0, turn.now, nanos(self.patience), Sink::Blocking));
+            if turn.table.stage != Stage::Running && again.refuse(TicketState::Closed, Error::Closed) {
+                turn.table.clean_up(waiter.no, turn.now, turn.fx);
+                turn.fx.settled.push(again.clone());
                 return;
             }
-            table.remove(waiter.no, fx);
-            self.enter(table, &again, true, now, fx);
+            turn.table.remove(waiter.no, turn.fx);
+            self.enter(turn, &again, true);
         });
         again.wait().map(|()| again)
     }
 
     /// A held permit is gone, and its owner is told.
-    pub(super) fn lose(&self, table: &mut Table, no: TicketNo, why: LostReason, now: Nanos, fx: &mut Effects) {
-        let Some(slot) = table.tickets.get(&no) else { return };
+    pub(super) fn lose(&self, turn: &mut Turn<'_>, no: TicketNo, why: LostReason) {
+        let Some(slot) = turn.table.tickets.get(&no) else { return };
         let waiter = slot.waiter.clone();
         if waiter.ticket.end(TicketState::Lost) {
             tracing::warn!(limiter = %waiter.limiter.name, ticket = no, reason = %why, "permit lost");
-            fx.events.push((waiter.clone(), PermitEvent::Lost(why)));
+            turn.fx.events.push((waiter.clone(), PermitEvent::Lost(why)));
             let _ = waiter.lost.set(why);
-            table.clean_up(no, now, fx);
+            turn.table.clean_up(no, turn.now, turn.fx);
         }
     }
 }

@@ -52,11 +52,11 @@ impl Engine {
 
     /// An operator's order may concern tickets of its own instance, and every answer tells the epoch.
     fn question_answered(&self, limiter: LimiterIndex, sent: Sent, result: &Result<Answer, StoreError>) {
-        self.with_table(|table, now, fx| {
-            self.observe_declared(table, limiter, sent, result);
+        self.with_table(|turn| {
+            self.observe_declared(turn.table, limiter, sent, result);
             if let Ok(answer) = result {
-                self.observe(table, limiter, None, answer, now, fx);
-                self.observe_version(table, limiter, super::answers::version_told(answer), now, fx);
+                self.observe(turn, limiter, None, answer);
+                self.observe_version(turn, limiter, super::answers::version_told(answer));
             }
         });
     }

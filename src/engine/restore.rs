@@ -10,59 +10,52 @@ const CHUNK: usize = 100;
 impl Engine {
     /// The store does not know us, or is in another epoch. In the same epoch it has reaped us: what we held was given
     /// away, and its owners learn that before anything new is handed out.
-    pub(super) fn resync(
-        &self,
-        table: &mut Table,
-        limiter: LimiterIndex,
-        (known, epoch): (u64, u64),
-        now: Nanos,
-        fx: &mut Effects,
-    ) {
-        if table.limiters[limiter].restoring() {
+    pub(super) fn resync(&self, turn: &mut Turn<'_>, limiter: LimiterIndex, (known, epoch): (u64, u64)) {
+        if turn.table.limiters[limiter].restoring() {
             return;
         }
-        if table.limiters[limiter].epoch == epoch {
+        if turn.table.limiters[limiter].epoch == epoch {
             if known != epoch {
                 // Asked before the restore that has brought us into this epoch: nothing is lost, ask again.
-                self.send_unsent(table, limiter, now, fx);
-                return self.request_sync(table, limiter, now, fx);
+                self.send_unsent(turn, limiter);
+                return self.request_sync(turn, limiter);
             }
-            self.lose_leases(table, limiter, now, fx);
-            for slot in table.tickets.values_mut().filter(|slot| slot.limiter == limiter) {
+            self.lose_leases(turn, limiter);
+            for slot in turn.table.tickets.values_mut().filter(|slot| slot.limiter == limiter) {
                 slot.doubtful = true;
             }
         }
-        self.start_restore(table, limiter, now, fx);
+        self.start_restore(turn, limiter);
     }
 
-    fn lose_leases(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
-        let held: Vec<TicketNo> = table.limiters[limiter].held.iter().copied().collect();
+    fn lose_leases(&self, turn: &mut Turn<'_>, limiter: LimiterIndex) {
+        let held: Vec<TicketNo> = turn.table.limiters[limiter].held.iter().copied().collect();
         for no in held {
-            let local = table.tickets.get(&no).is_some_and(|slot| slot.waiter.ticket.fence() == 0);
+            let local = turn.table.tickets.get(&no).is_some_and(|slot| slot.waiter.ticket.fence() == 0);
             if !local {
                 // Its clean-up is a release, which also frees what the store has not got round to reaping.
-                self.lose(table, no, LostReason::LeaseExpired, now, fx);
+                self.lose(turn, no, LostReason::LeaseExpired);
             }
         }
     }
 
     /// Sends everything that is held or waits, in order.
-    pub(super) fn start_restore(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
-        let state = &table.limiters[limiter];
+    pub(super) fn start_restore(&self, turn: &mut Turn<'_>, limiter: LimiterIndex) {
+        let state = &turn.table.limiters[limiter];
         let held = state.held.iter().copied();
         let queued = state.queued.keys().map(|(_, no)| *no);
         let tickets: Vec<TicketNo> = held.chain(queued).collect();
-        let all: Vec<Restored> = tickets.iter().filter_map(|no| self.restored(table, *no, None)).collect();
+        let all: Vec<Restored> = tickets.iter().filter_map(|no| self.restored(turn.table, *no, None)).collect();
         tracing::info!(limiter = %state.core.name, tickets = all.len(), "restoring");
-        self.send_restore(table, limiter, &all, LostReason::StateLost, now, fx);
+        self.send_restore(turn, limiter, &all, LostReason::StateLost);
     }
 
     /// Looks whether what is held is still held.
-    pub(super) fn check_held(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
-        let held: Vec<TicketNo> = table.limiters[limiter].held.iter().copied().collect();
+    pub(super) fn check_held(&self, turn: &mut Turn<'_>, limiter: LimiterIndex) {
+        let held: Vec<TicketNo> = turn.table.limiters[limiter].held.iter().copied().collect();
         let all: Vec<Restored> =
-            held.iter().filter_map(|no| self.restored(table, *no, Some(RestoreKind::Check))).collect();
-        self.send_restore(table, limiter, &all, LostReason::Revoked, now, fx);
+            held.iter().filter_map(|no| self.restored(turn.table, *no, Some(RestoreKind::Check))).collect();
+        self.send_restore(turn, limiter, &all, LostReason::Revoked);
     }
 
     fn restored(&self, table: &Table, no: TicketNo, kind: Option<RestoreKind>) -> Option<Restored> {
@@ -80,40 +73,29 @@ impl Engine {
     }
 
     /// `missing`: what it means when a held ticket is not there.
-    fn send_restore(
-        &self,
-        table: &mut Table,
-        limiter: LimiterIndex,
-        all: &[Restored],
-        missing: LostReason,
-        now: Nanos,
-        fx: &mut Effects,
-    ) {
+    fn send_restore(&self, turn: &mut Turn<'_>, limiter: LimiterIndex, all: &[Restored], missing: LostReason) {
         // One chunk at least, though empty: it counts us in again.
         let chunks: Vec<&[Restored]> = if all.is_empty() { vec![&[]] } else { all.chunks(CHUNK).collect() };
-        let state = &mut table.limiters[limiter];
+        let state = &mut turn.table.limiters[limiter];
         state.restores += 1;
         state.restore = RestoreState::Running { chunks_left: chunks.len(), epoch: None };
         let run = state.restores;
         for chunk in chunks {
             let tickets = chunk.iter().map(|t| t.no).collect();
-            let call = table.call(limiter, Verb::Restore(chunk.to_vec()), now);
-            fx.calls.push((call, Asked::Restore { run, tickets, sent_at: now, missing }));
+            let call = turn.table.call(limiter, Verb::Restore(chunk.to_vec()), turn.now);
+            turn.fx.calls.push((call, Asked::Restore { run, tickets, sent_at: turn.now, missing }));
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn restore_answered(
         &self,
-        table: &mut Table,
+        turn: &mut Turn<'_>,
         limiter: LimiterIndex,
         (run, sent_at): (u64, Nanos),
         (tickets, missing): (&[TicketNo], LostReason),
         result: Result<Answer, StoreError>,
-        now: Nanos,
-        fx: &mut Effects,
     ) {
-        let state = &mut table.limiters[limiter];
+        let state = &mut turn.table.limiters[limiter];
         let RestoreState::Running { chunks_left, epoch } = state.restore else { return };
         if run != state.restores {
             return; // of an earlier attempt
@@ -126,48 +108,46 @@ impl Engine {
             }
             state.restore = RestoreState::Wanted; // the link's return, or a retry, begins anew
             if !matches!(result, Err(StoreError::Away { .. } | StoreError::Lost { .. })) {
-                self.retry_later(table, limiter, now, fx);
+                self.retry_later(turn, limiter);
             }
             return;
         };
         let only_looked = missing == LostReason::Revoked;
         if epoch.is_some_and(|first| first != answered) || only_looked && state.epoch != answered {
-            return self.start_restore(table, limiter, now, fx); // lost (once more) half-way
+            return self.start_restore(turn, limiter); // lost (once more) half-way
         }
         state.restore = RestoreState::Running { chunks_left: chunks_left - 1, epoch: Some(answered) };
-        let grants = self.take_standings(table, limiter, (tickets, missing), &standings, now, fx);
+        let grants = self.take_standings(turn, limiter, (tickets, missing), &standings);
         if chunks_left == 1 {
-            self.restore_done(table, limiter, (answered, sent_at), now, fx);
+            self.restore_done(turn, limiter, (answered, sent_at));
         }
         // After the epoch is known: these were granted while nobody could tell us.
         for (no, fence, order) in grants {
-            match table.limiters[limiter].restoring() {
-                true => self.request_sync(table, limiter, now, fx),
-                false => self.grant_if_confirmed(table, no, (fence, order), answered, now, fx),
+            match turn.table.limiters[limiter].restoring() {
+                true => self.request_sync(turn, limiter),
+                false => self.grant_if_confirmed(turn, no, (fence, order), answered),
             }
         }
     }
 
     fn take_standings(
         &self,
-        table: &mut Table,
+        turn: &mut Turn<'_>,
         limiter: LimiterIndex,
         (tickets, missing): (&[TicketNo], LostReason),
         standings: &[Standing],
-        now: Nanos,
-        fx: &mut Effects,
     ) -> Vec<(TicketNo, u64, u64)> {
         let mut grants = Vec::new();
         for (no, standing) in tickets.iter().zip(standings) {
-            let Some(slot) = table.tickets.get(no) else {
+            let Some(slot) = turn.table.tickets.get(no) else {
                 if *standing != Standing::Gone {
-                    self.give_back_orphan(table, limiter, *no, now, fx); // ended while it was being brought back
+                    self.give_back_orphan(turn, limiter, *no); // ended while it was being brought back
                 }
                 continue;
             };
             match (slot.phase, *standing) {
                 (Phase::Held, Standing::Held { fence, .. }) => drop(slot.waiter.ticket.adopt_fence(fence)),
-                (Phase::Held, _) => self.lose(table, *no, missing, now, fx),
+                (Phase::Held, _) => self.lose(turn, *no, missing),
                 (Phase::Queued, Standing::Held { fence, order }) => grants.push((*no, fence, order)),
                 _ => {}
             }
@@ -175,22 +155,15 @@ impl Engine {
         grants
     }
 
-    fn restore_done(
-        &self,
-        table: &mut Table,
-        limiter: LimiterIndex,
-        (epoch, sent_at): (u64, Nanos),
-        now: Nanos,
-        fx: &mut Effects,
-    ) {
-        let state = &mut table.limiters[limiter];
+    fn restore_done(&self, turn: &mut Turn<'_>, limiter: LimiterIndex, (epoch, sent_at): (u64, Nanos)) {
+        let state = &mut turn.table.limiters[limiter];
         state.restore = RestoreState::Settled;
         state.epoch = epoch;
-        self.confirm(table, limiter, sent_at, now, fx);
-        self.send_unsent(table, limiter, now, fx);
-        table.send_leaving(limiter, None, now, fx);
-        self.plan_sync(table, limiter, now, fx);
-        self.request_sync(table, limiter, now, fx);
+        self.confirm(turn, limiter, sent_at);
+        self.send_unsent(turn, limiter);
+        turn.table.send_leaving(limiter, None, turn.now, turn.fx);
+        self.plan_sync(turn, limiter);
+        self.request_sync(turn, limiter);
     }
 }
 

@@ -35,14 +35,7 @@ impl Engine {
     fn tick(&self) -> bool {
         let mut fx = Effects::default();
         let mut table = self.table.lock();
-        let now = self.clock.now();
-        while let Some((at, timer)) = table.timers.first().copied()
-            && at <= now
-        {
-            table.timers.pop_first();
-            self.due(&mut table, timer, now, &mut fx);
-        }
-        self.advance_closing(&mut table, now, &mut fx);
+        self.do_what_is_due(&mut Turn { table: &mut table, now: self.clock.now(), fx: &mut fx });
         if matches!(table.stage, Stage::Closed | Stage::Ended) {
             self.run(table, fx);
             self.end();
@@ -59,24 +52,34 @@ impl Engine {
         true
     }
 
-    fn due(&self, table: &mut Table, timer: Timer, now: Nanos, fx: &mut Effects) {
+    fn do_what_is_due(&self, turn: &mut Turn<'_>) {
+        while let Some((at, timer)) = turn.table.timers.first().copied()
+            && at <= turn.now
+        {
+            turn.table.timers.pop_first();
+            self.due(turn, timer);
+        }
+        self.advance_closing(turn);
+    }
+
+    fn due(&self, turn: &mut Turn<'_>, timer: Timer) {
         match timer {
-            Timer::Deadline(no) => self.deadline_passed(table, no, now, fx),
-            Timer::MaxHold(no) => self.lose(table, no, LostReason::MaxHold, now, fx),
-            Timer::Sync(limiter) => self.sync_due(table, limiter, now, fx),
-            Timer::Retry(limiter) => self.retry(table, limiter, now, fx),
-            Timer::Unconfirmed(limiter) => self.check_confirmed(table, limiter, now, fx),
+            Timer::Deadline(no) => self.deadline_passed(turn, no),
+            Timer::MaxHold(no) => self.lose(turn, no, LostReason::MaxHold),
+            Timer::Sync(limiter) => self.sync_due(turn, limiter),
+            Timer::Retry(limiter) => self.retry(turn, limiter),
+            Timer::Unconfirmed(limiter) => self.check_confirmed(turn, limiter),
             Timer::Closing => {}
         }
     }
 
     /// The ticket has waited as long as it may. Whether it was in line or never got there makes the difference
     /// between "timed out" and "unavailable".
-    fn deadline_passed(&self, table: &mut Table, no: TicketNo, now: Nanos, fx: &mut Effects) {
-        let Some(slot) = table.tickets.get(&no) else { return };
+    fn deadline_passed(&self, turn: &mut Turn<'_>, no: TicketNo) {
+        let Some(slot) = turn.table.tickets.get(&no) else { return };
         let waiter = slot.waiter.clone();
         let never_in_line = slot.phase != Phase::Queued && waiter.order() == 0;
-        let away = table.away.clone().map(super::answers::unavailable);
+        let away = turn.table.away.clone().map(super::answers::unavailable);
         let patience_over = !waiter.may_wait();
         let why_not =
             slot.last_error.as_deref().cloned().or(away).or_else(|| {
@@ -84,20 +87,20 @@ impl Engine {
             });
         let why = match why_not.filter(|_| never_in_line) {
             Some(error) => (TicketState::Failed, error),
-            None => (TicketState::TimedOut, self.timed_out(&waiter, now)),
+            None => (TicketState::TimedOut, self.timed_out(&waiter, turn.now)),
         };
-        self.refuse(table, &waiter, why, now, fx);
+        self.refuse(turn, &waiter, why);
     }
 
     /// A bug must not leave anybody waiting for ever.
     fn settle_after_panic(&self) {
         tracing::error!("the scheduler panicked; the client is closed");
-        self.with_table(|table, now, fx| {
-            table.stage = Stage::Closed;
-            let waiters: Vec<Arc<Waiter>> = table.tickets.values().map(|slot| slot.waiter.clone()).collect();
+        self.with_table(|turn| {
+            turn.table.stage = Stage::Closed;
+            let waiters: Vec<Arc<Waiter>> = turn.table.tickets.values().map(|slot| slot.waiter.clone()).collect();
             for waiter in waiters {
                 let error = Error::Internal { detail: "the scheduler panicked".into() };
-                self.refuse(table, &waiter, (TicketState::Failed, error), now, fx);
+                self.refuse(turn, &waiter, (TicketState::Failed, error));
             }
         });
         self.end();

@@ -18,205 +18,176 @@ const SHORTEST_PAUSE: Nanos = 5_000_000;
 
 impl Engine {
     /// Syncs now, or once more when one is under way.
-    pub(super) fn request_sync(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
-        if table.limiters[limiter].core.sync.notify() {
-            self.send_sync(table, limiter, now, fx);
+    pub(super) fn request_sync(&self, turn: &mut Turn<'_>, limiter: LimiterIndex) {
+        if turn.table.limiters[limiter].core.sync.notify() {
+            self.send_sync(turn, limiter);
         }
     }
 
-    fn send_sync(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
-        let state = &table.limiters[limiter];
+    fn send_sync(&self, turn: &mut Turn<'_>, limiter: LimiterIndex) {
+        let state = &turn.table.limiters[limiter];
         let heads: Vec<TicketNo> = state.queued.keys().take(HEADS).map(|(_, no)| *no).collect();
-        let call = table.call(limiter, Verb::Sync { version: state.version, heads: heads.clone() }, now);
-        fx.calls.push((call, Asked::Sync { sent_at: now, heads }));
+        let call = turn.table.call(limiter, Verb::Sync { version: state.version, heads: heads.clone() }, turn.now);
+        turn.fx.calls.push((call, Asked::Sync { sent_at: turn.now, heads }));
     }
 
     /// Sees to it that the next sync comes in time, when one is needed at all.
-    pub(super) fn plan_sync(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
-        self.plan_sync_within(table, limiter, NEVER, now, fx);
+    pub(super) fn plan_sync(&self, turn: &mut Turn<'_>, limiter: LimiterIndex) {
+        self.plan_sync_within(turn, limiter, NEVER);
     }
 
-    fn plan_sync_within(&self, table: &mut Table, limiter: LimiterIndex, within: Nanos, now: Nanos, fx: &mut Effects) {
-        let state = &mut table.limiters[limiter];
+    fn plan_sync_within(&self, turn: &mut Turn<'_>, limiter: LimiterIndex, within: Nanos) {
+        let state = &mut turn.table.limiters[limiter];
         let pause = match (state.queued.is_empty(), state.held.is_empty()) {
             (false, _) => state.poll.min(state.lease() / 3).min(within.max(SHORTEST_PAUSE)),
             (true, false) => state.lease() / 3,
             (true, true) => return,
         };
-        let at = now + nanos(crate::jitter::spread(Duration::from_nanos(pause)));
+        let at = turn.now + nanos(crate::jitter::spread(Duration::from_nanos(pause)));
         match state.sync_at {
             Some(earlier) if earlier <= at => return,
-            Some(later) => table.disarm(later, Timer::Sync(limiter)),
+            Some(later) => turn.table.disarm(later, Timer::Sync(limiter)),
             None => {}
         }
-        table.limiters[limiter].sync_at = Some(at);
-        table.arm(at, Timer::Sync(limiter), fx);
+        turn.table.limiters[limiter].sync_at = Some(at);
+        turn.table.arm(at, Timer::Sync(limiter), turn.fx);
     }
 
     /// The time for a sync has come.
-    pub(super) fn sync_due(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
-        let state = &mut table.limiters[limiter];
+    pub(super) fn sync_due(&self, turn: &mut Turn<'_>, limiter: LimiterIndex) {
+        let state = &mut turn.table.limiters[limiter];
         state.sync_at = None;
         if state.queued.is_empty() && state.held.is_empty() {
             return;
         }
-        self.request_sync(table, limiter, now, fx);
-        self.plan_sync(table, limiter, now, fx); // should the answer never come
+        self.request_sync(turn, limiter);
+        self.plan_sync(turn, limiter); // should the answer never come
     }
 
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn sync_answered(
         &self,
-        table: &mut Table,
+        turn: &mut Turn<'_>,
         limiter: LimiterIndex,
         (sent_at, known): (Nanos, u64),
         heads: &[TicketNo],
         result: Result<Answer, StoreError>,
-        now: Nanos,
-        fx: &mut Effects,
     ) {
         let mut again = false;
         match result {
             Ok(answer) => match answer.verdict {
                 Verdict::Synced(synced) => {
-                    again =
-                        self.synced(table, limiter, (sent_at, answer.version, answer.epoch), heads, synced, now, fx);
+                    again = self.synced(turn, limiter, (sent_at, answer.version, answer.epoch), heads, synced);
                 }
-                Verdict::Resync => self.resync(table, limiter, (known, answer.epoch), now, fx),
+                Verdict::Resync => self.resync(turn, limiter, (known, answer.epoch)),
                 Verdict::Refused => again = true,
                 _ => {}
             },
             Err(StoreError::Away { .. } | StoreError::Lost { .. }) => {} // the link's return syncs
-            Err(StoreError::Busy { .. } | StoreError::Full { .. }) => self.retry_later(table, limiter, now, fx),
+            Err(StoreError::Busy { .. } | StoreError::Full { .. }) => self.retry_later(turn, limiter),
             Err(StoreError::Fatal(error)) => {
-                tracing::error!(limiter = %table.limiters[limiter].core.name, %error, "the heartbeat failed");
+                tracing::error!(limiter = %turn.table.limiters[limiter].core.name, %error, "the heartbeat failed");
             }
         }
         if again {
-            table.limiters[limiter].core.sync.notify();
+            turn.table.limiters[limiter].core.sync.notify();
         }
-        if table.limiters[limiter].core.sync.finish() {
-            self.send_sync(table, limiter, now, fx);
+        if turn.table.limiters[limiter].core.sync.finish() {
+            self.send_sync(turn, limiter);
         }
     }
 
     /// Returns whether to sync again at once.
-    #[allow(clippy::too_many_arguments)]
     fn synced(
         &self,
-        table: &mut Table,
+        turn: &mut Turn<'_>,
         limiter: LimiterIndex,
         (sent_at, version, epoch): (Nanos, u64, u64),
         heads: &[TicketNo],
         synced: Synced,
-        now: Nanos,
-        fx: &mut Effects,
     ) -> bool {
         if let Some(config) = &synced.config {
-            self.learn_config(table, limiter, version, config, now);
+            self.learn_config(turn.table, limiter, version, config, turn.now);
         }
-        self.confirm(table, limiter, sent_at, now, fx);
-        if table.limiters[limiter].restoring() {
+        self.confirm(turn, limiter, sent_at);
+        if turn.table.limiters[limiter].restoring() {
             return false;
         }
-        self.take_heads(table, heads, &synced.heads, epoch, now, fx);
-        let state = &mut table.limiters[limiter];
+        self.take_heads(turn, heads, &synced.heads, epoch);
+        let state = &mut turn.table.limiters[limiter];
         let revoked = std::mem::replace(&mut state.revokes, synced.revokes) != synced.revokes;
         if revoked && !state.held.is_empty() {
-            self.check_held(table, limiter, now, fx);
+            self.check_held(turn, limiter);
         }
         let within = synced.next.map_or(NEVER, nanos);
-        self.plan_sync_within(table, limiter, within, now, fx);
+        self.plan_sync_within(turn, limiter, within);
         let all_changed = synced.heads.len() == heads.len() && !heads.is_empty();
-        let more_wait = !table.limiters[limiter].queued.is_empty();
+        let more_wait = !turn.table.limiters[limiter].queued.is_empty();
         synced.more || (all_changed && more_wait && synced.heads.last() != Some(&Standing::Queued))
     }
 
-    fn take_heads(
-        &self,
-        table: &mut Table,
-        heads: &[TicketNo],
-        standings: &[Standing],
-        epoch: u64,
-        now: Nanos,
-        fx: &mut Effects,
-    ) {
+    fn take_heads(&self, turn: &mut Turn<'_>, heads: &[TicketNo], standings: &[Standing], epoch: u64) {
         for (no, standing) in heads.iter().zip(standings) {
-            let Some(slot) = table.tickets.get(no).filter(|slot| slot.phase == Phase::Queued) else { continue };
-            let limit = table.limiters[slot.limiter].settings.limit;
+            let Some(slot) = turn.table.tickets.get(no).filter(|slot| slot.phase == Phase::Queued) else { continue };
+            let limit = turn.table.limiters[slot.limiter].settings.limit;
             let impossible = Some(limit).filter(|limit| slot.waiter.cost() > *limit && *limit > 0);
             match *standing {
                 Standing::Queued => {}
-                Standing::Held { fence, order } => self.grant_if_confirmed(table, *no, (fence, order), epoch, now, fx),
-                Standing::Gone => self.out_of_line(table, *no, impossible, now, fx),
+                Standing::Held { fence, order } => self.grant_if_confirmed(turn, *no, (fence, order), epoch),
+                Standing::Gone => self.out_of_line(turn, *no, impossible),
             }
         }
     }
 
     /// The store has counted us alive; what is held is ours for a lease from before the question was sent.
-    pub(super) fn confirm(
-        &self,
-        table: &mut Table,
-        limiter: LimiterIndex,
-        sent_at: Nanos,
-        now: Nanos,
-        fx: &mut Effects,
-    ) {
-        let until = sent_at + table.limiters[limiter].lease();
-        self.confirm_until(table, limiter, until, now, fx);
+    pub(super) fn confirm(&self, turn: &mut Turn<'_>, limiter: LimiterIndex, sent_at: Nanos) {
+        let until = sent_at + turn.table.limiters[limiter].lease();
+        self.confirm_until(turn, limiter, until);
     }
 
-    pub(super) fn confirm_until(
-        &self,
-        table: &mut Table,
-        limiter: LimiterIndex,
-        until: Nanos,
-        now: Nanos,
-        fx: &mut Effects,
-    ) {
-        let state = &mut table.limiters[limiter];
+    pub(super) fn confirm_until(&self, turn: &mut Turn<'_>, limiter: LimiterIndex, until: Nanos) {
+        let state = &mut turn.table.limiters[limiter];
         state.confirm_until(until);
-        if now >= until {
+        if turn.now >= until {
             return;
         }
         if std::mem::take(&mut state.unconfirmed) {
             let held: Vec<TicketNo> = state.held.iter().copied().collect();
-            for slot in held.iter().filter_map(|no| table.tickets.get(no)) {
-                fx.events.push((slot.waiter.clone(), PermitEvent::Confirmed));
+            for slot in held.iter().filter_map(|no| turn.table.tickets.get(no)) {
+                turn.fx.events.push((slot.waiter.clone(), PermitEvent::Confirmed));
             }
         }
-        self.watch_lease(table, limiter, fx);
+        self.watch_lease(turn, limiter);
     }
 
     /// Sees to it that the owners of what is held are told when a lease passes without an answer.
-    pub(super) fn watch_lease(&self, table: &mut Table, limiter: LimiterIndex, fx: &mut Effects) {
-        let state = &mut table.limiters[limiter];
+    pub(super) fn watch_lease(&self, turn: &mut Turn<'_>, limiter: LimiterIndex) {
+        let state = &mut turn.table.limiters[limiter];
         let end = state.core.valid_until.load(Ordering::Acquire);
         if state.held.is_empty() || state.watch_at.is_some_and(|at| at <= end) {
             return;
         }
         if let Some(later) = state.watch_at.replace(end) {
-            table.disarm(later, Timer::Unconfirmed(limiter));
+            turn.table.disarm(later, Timer::Unconfirmed(limiter));
         }
-        table.arm(end, Timer::Unconfirmed(limiter), fx);
+        turn.table.arm(end, Timer::Unconfirmed(limiter), turn.fx);
     }
 
     /// A lease has passed since the store last counted us alive, or it has done so meanwhile.
-    pub(super) fn check_confirmed(&self, table: &mut Table, limiter: LimiterIndex, now: Nanos, fx: &mut Effects) {
-        let state = &mut table.limiters[limiter];
+    pub(super) fn check_confirmed(&self, turn: &mut Turn<'_>, limiter: LimiterIndex) {
+        let state = &mut turn.table.limiters[limiter];
         state.watch_at = None;
         if state.unconfirmed || state.held.is_empty() {
             return;
         }
-        if state.is_confirmed(now) {
-            return self.watch_lease(table, limiter, fx);
+        if state.is_confirmed(turn.now) {
+            return self.watch_lease(turn, limiter);
         }
         state.unconfirmed = true;
         tracing::warn!(limiter = %state.core.name, held = state.held.len(), "the store is silent; permits may be lost");
         let held: Vec<TicketNo> = state.held.iter().copied().collect();
-        for slot in held.iter().filter_map(|no| table.tickets.get(no)) {
+        for slot in held.iter().filter_map(|no| turn.table.tickets.get(no)) {
             if slot.waiter.ticket.fence() != 0 {
-                fx.events.push((slot.waiter.clone(), PermitEvent::Unconfirmed));
+                turn.fx.events.push((slot.waiter.clone(), PermitEvent::Unconfirmed));
             }
         }
     }

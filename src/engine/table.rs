@@ -199,6 +199,13 @@ pub(crate) struct Effects {
     pub wake_scheduler: bool,
 }
 
+/// One decision under the lock: what is known, when it is, and what is to follow.
+pub(crate) struct Turn<'a> {
+    pub table: &'a mut Table,
+    pub now: Nanos,
+    pub fx: &'a mut Effects,
+}
+
 impl Effects {
     pub(crate) fn is_empty(&self) -> bool {
         self.settled.is_empty()
