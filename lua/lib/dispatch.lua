@@ -37,7 +37,7 @@ if sweeping > 0 then
     end
     if misfit and not dead then
       messages = messages or {}
-      messages[owner] = (messages[owner] and messages[owner] .. ' ' or '') 
+      messages[owner] = (messages[owner] and messages[owner] .. ' ' or '')
         .. format('x,%s,%d', string.match(ticket, '%d*$'), limit)
     end
   end
