@@ -82,20 +82,23 @@ pub(super) fn of_connect(error: &RedisError) -> StoreError {
                 _ => StoreError::Away { detail: text },
             }
         }
-        _ if !error.is_connection_dropped() && !error.is_timeout() && looks_like_tls(error) => {
-            StoreError::Fatal(Error::Config {
-                detail: format!(
-                    "{error}; does the server speak TLS on this port? (redis:// is without, rediss:// with)"
-                ),
-            })
-        }
+        _ if !error.is_connection_dropped() && !error.is_timeout() => of_tls(error),
         _ => StoreError::Away { detail: error.to_string() },
     }
 }
 
-fn looks_like_tls(error: &RedisError) -> bool {
-    let text = error.to_string().to_lowercase();
-    ["certificate", "tls", "invalidcontenttype", "corrupt message"].iter().any(|word| text.contains(word))
+/// A certificate that is not trusted stays so; every other fault in connecting may pass.
+fn of_tls(error: &RedisError) -> StoreError {
+    let text = error.to_string();
+    let lower = text.to_lowercase();
+    let hint = if lower.contains("certificate") {
+        "have the system trust its authority, or name it in SSL_CERT_FILE"
+    } else if ["tls", "invalidcontenttype", "corrupt message"].iter().any(|word| lower.contains(word)) {
+        "does the server speak TLS on this port? (redis:// is without, rediss:// with)"
+    } else {
+        return StoreError::Away { detail: text };
+    };
+    StoreError::Fatal(Error::Config { detail: format!("{text}; {hint}") })
 }
 
 #[cfg(all(test, not(loom)))]
