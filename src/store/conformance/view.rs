@@ -29,7 +29,8 @@ pub(super) fn timeless(mut answer: Answer) -> (Verdict, Vec<Notice>) {
         Verdict::Status(view) => {
             hide_stamps(&mut view.config);
             (view.grace, view.typical_hold) = (Duration::ZERO, None);
-            view.estimate = view.estimate.filter(Duration::is_zero);
+            let at_once = view.used < view.config.values[0] && view.waiting == 0;
+            view.estimate = view.estimate.filter(|_| at_once); // else it is made of measured times
         }
         Verdict::List { rows, now } => {
             *now = 0;
