@@ -18,8 +18,8 @@ pub struct Completion {
 }
 
 /// A queue of completions. Any number of requests, limiters and clients may report to one queue, and any number of
-/// threads may poll it. Clones are the same queue. A completion that nobody takes gives its permit back when the
-/// queue goes.
+/// threads may poll it. What was granted at one moment may come in any order; [`Permit::fence`] tells it. Clones are the
+/// same queue. A completion that nobody takes gives its permit back when the queue goes.
 #[derive(Clone)]
 pub struct Completions {
     sender: Sender<Completion>,

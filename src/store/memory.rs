@@ -52,10 +52,11 @@ impl MemoryStore {
 
     /// Runs the verb under the world's lock; what others are to be told is told after it.
     fn call(&self, call: &Call) -> Answer {
-        let now = self.clock.unix_micros();
         let mut deliveries: Vec<(Arc<dyn Listener>, Notice)> = Vec::new();
         let answer = {
             let mut world = self.world.lock();
+            // Read under the lock: to the model, a clock read before another's later call would be one set back.
+            let now = self.clock.unix_micros();
             world.calls += 1;
             if world.calls.is_multiple_of(CALLS_BETWEEN_CLEANINGS) {
                 world.forget_idle(now);

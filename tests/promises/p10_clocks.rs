@@ -180,7 +180,8 @@ fn in_memory_leases_end_when_the_clock_says_so_and_not_before() {
         clock.advance(LEASE / 10);
         assert_eq!(living.status().expect("status").holders, 1);
     }
-    assert!(done.poll(1, Duration::ZERO).is_empty(), "reaped before its time");
+    let early = done.poll(1, Duration::ZERO);
+    assert!(early.is_empty(), "reaped before its time: {early:?}");
     eventually("its slot is taken over", SOON, || {
         clock.advance(LEASE / 10);
         !done.poll(1, Duration::ZERO).is_empty()
