@@ -52,8 +52,7 @@ pub use limiter_builder::LimiterBuilder;
 pub use options::{OPTIONS, OptionSpec, Scope};
 pub use permit::{Permit, PermitState};
 pub use request::{Request, Ticket};
-pub use settings::Change;
-pub use settings::Outage;
+pub use settings::{Change, Outage};
 pub use status::{Entry, Position, Revoked, ServerInfo, Status};
 pub use ticket::TicketState;
 

@@ -243,7 +243,8 @@ pub(crate) enum StoreError {
     Fatal(crate::Error),
 }
 
-/// Takes the answer; called exactly once, by any thread, perhaps before `submit` returns.
+/// Takes the answer; called once, by any thread, perhaps before `submit` returns. Dropped uncalled only by a store that
+/// is being closed.
 pub(crate) type Reply = Box<dyn FnOnce(Result<Answer, StoreError>) + Send>;
 
 /// What a store tells its instance unasked. Called by the store's threads, or by any thread that submits a call;

@@ -26,8 +26,8 @@ pub struct Floors {
     pub publish_p99_us: f64,
     /// Acquire and release pairs per second, pipelined from one connection.
     pub ceiling_pairs_per_s: f64,
-    /// What the server spent on each of those script calls: one client, so the server has a core to itself. Under a
-    /// load of many processes the same figure also counts the moments in which the server had none.
+    /// What the server spent on each of those script calls, with one client. Under a load of many processes the same
+    /// figure also counts the moments in which the server had no core.
     pub ceiling_us_per_script_call: f64,
 }
 

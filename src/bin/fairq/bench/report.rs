@@ -104,7 +104,7 @@ impl Report {
         row(
             "server time per script call",
             us(load.redis_us_per_script_call),
-            format!("{} with a core to itself", us(floors.ceiling_us_per_script_call)),
+            format!("{} with one client", us(floors.ceiling_us_per_script_call)),
         );
         row("most at once", load.most_at_once.to_string(), format!("limit {}", self.limit));
         row("overtakings", load.overtakings.to_string(), format!("of {} grants", load.grants_recorded));
