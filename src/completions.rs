@@ -1,12 +1,21 @@
 //! Completions: how hosts with an event loop learn what became of their requests, without a thread per waiter.
+//!
+//! A [`Completions`] is the host's end of a queue, a [`Queue`] the engine's. The host's end knows which requests have
+//! not completed: when it goes, they are cancelled, since a permit that nobody can take would hold up the line.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender};
+use parking_lot::Mutex;
 
-use crate::{Error, Permit};
+use crate::engine::waiter::Waiter;
+use crate::events::PermitEvent;
+use crate::status::Position;
+use crate::{Error, Permit, process};
 
 /// What became of one request started by [`Limiter::acquire_start`](crate::Limiter::acquire_start).
 #[derive(Debug)]
@@ -17,14 +26,64 @@ pub struct Completion {
     pub result: Result<Permit, Error>,
 }
 
+/// What a queue tells of one request.
+#[derive(Debug)]
+pub enum Event {
+    /// It has ended, once and for all, or got its permit.
+    Done(Completion),
+    /// It has moved up, for requests with [`Request::report_position`](crate::Request::report_position).
+    Position {
+        /// The token that the request was started with.
+        token: u64,
+        /// Where it stands now. What was not polled in time is replaced by later news.
+        position: Position,
+    },
+    /// Something happened to its permit, for requests with [`Request::report_permit`](crate::Request::report_permit).
+    /// Comes after the completion that brought the permit, and never again after [`PermitEvent::Lost`].
+    Permit {
+        /// The token that the request was started with.
+        token: u64,
+        /// What happened.
+        event: PermitEvent,
+    },
+}
+
 /// A queue of completions. Any number of requests, limiters and clients may report to one queue, and any number of
 /// threads may poll it. What was granted at one moment may come in any order; [`Permit::fence`] tells it. Clones are the
-/// same queue. A completion that nobody takes gives its permit back when the queue goes.
+/// same queue. When the last one goes, the requests that have not completed are cancelled, and permits that nobody has
+/// taken are given back.
 #[derive(Clone)]
 pub struct Completions {
-    sender: Sender<Completion>,
-    receiver: Receiver<Completion>,
-    notify: Option<Arc<Notify>>,
+    host: Arc<Host>,
+}
+
+struct Host {
+    queue: Arc<Queue>,
+    /// Of the process that made it; see [`crate::process`].
+    generation: u32,
+}
+
+/// The engine's end.
+pub(crate) struct Queue {
+    sender: Sender<Item>,
+    receiver: Receiver<Item>,
+    notify: Option<Notify>,
+    starts: Mutex<Starts>,
+}
+
+/// The requests that have not completed, by the address of their waiter.
+#[derive(Default)]
+struct Starts {
+    closed: bool,
+    open: HashMap<usize, Weak<Waiter>>,
+}
+
+enum Item {
+    Done(Completion),
+    Position(Arc<Waiter>),
+    Permit(u64, PermitEvent),
+    /// Nothing more will come; left in the queue for the next one who looks.
+    End,
 }
 
 struct Notify {
@@ -36,8 +95,10 @@ struct Notify {
 
 impl Notify {
     fn fire(&self) {
-        if !self.called.swap(true, Ordering::SeqCst) {
-            (self.call)();
+        // A host's panic must not take the thread along, on which everybody else's settlement depends.
+        let quiet = AssertUnwindSafe(&self.call);
+        if !self.called.swap(true, Ordering::SeqCst) && catch_unwind(|| quiet()).is_err() {
+            tracing::error!("the host's notification panicked");
         }
     }
 }
@@ -51,42 +112,186 @@ impl Default for Completions {
 impl Completions {
     /// An empty queue.
     pub fn new() -> Self {
-        let (sender, receiver) = crossbeam_channel::unbounded();
-        Completions { sender, receiver, notify: None }
+        Completions::build(None)
     }
 
     /// A queue that calls `notify` whenever there is something to poll for, for event loops: let it write to an eventfd or
     /// wake a poller. It is called by fairq's own threads, and by any that calls fairq: it has to be quick, and must
     /// not block, take a lock that is held while fairq is called, or call fairq itself.
     pub fn with_notify(notify: impl Fn() + Send + Sync + 'static) -> Self {
-        let notify = Notify { call: Box::new(notify), called: AtomicBool::new(false) };
-        Completions { notify: Some(Arc::new(notify)), ..Completions::new() }
+        Completions::build(Some(Notify { call: Box::new(notify), called: AtomicBool::new(false) }))
     }
 
-    /// Takes up to `max` completions. Waits up to `timeout` for the first, and not at all for more.
+    fn build(notify: Option<Notify>) -> Self {
+        let (sender, receiver) = crossbeam_channel::unbounded();
+        let queue = Queue { sender, receiver, notify, starts: Mutex::default() };
+        Completions { host: Arc::new(Host { queue: Arc::new(queue), generation: process::generation() }) }
+    }
+
+    /// Takes up to `max` completions. Waits up to `timeout` for the first, and not at all for more. What else was
+    /// reported is passed over: see [`Completions::poll_events`].
     pub fn poll(&self, max: usize, timeout: Duration) -> Vec<Completion> {
+        self.host.queue.take(max, timeout, |event| match event {
+            Event::Done(completion) => Some(completion),
+            Event::Position { .. } | Event::Permit { .. } => None,
+        })
+    }
+
+    /// Takes up to `max` completions and reports. Waits up to `timeout` for the first, and not at all for more.
+    pub fn poll_events(&self, max: usize, timeout: Duration) -> Vec<Event> {
+        self.host.queue.take(max, timeout, Some)
+    }
+
+    /// Calls the notification when there is something to poll for, as if it came just now.
+    pub(crate) fn renotify(&self) {
+        let queue = &self.host.queue;
+        if let Some(notify) = queue.notify.as_ref().filter(|_| !queue.receiver.is_empty()) {
+            notify.called.store(false, Ordering::SeqCst);
+            notify.fire();
+        }
+    }
+
+    /// Ends the queue as if its last clone had gone, also under those who poll it.
+    pub(crate) fn close(&self) {
+        self.host.queue.close();
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.host.queue.starts.lock().closed
+    }
+
+    pub(crate) fn queue(&self) -> &Arc<Queue> {
+        &self.host.queue
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        if self.generation == process::generation() {
+            self.queue.close();
+        }
+    }
+}
+
+impl Queue {
+    fn take<T>(&self, max: usize, timeout: Duration, pick: impl Fn(Event) -> Option<T>) -> Vec<T> {
+        let mut taken = Vec::new();
         if max == 0 {
-            return Vec::new();
+            return taken;
         }
         if let Some(notify) = &self.notify {
             notify.called.store(false, Ordering::SeqCst);
         }
-        let first = match Instant::now().checked_add(timeout) {
-            Some(deadline) => self.receiver.recv_deadline(deadline).ok(),
-            None => self.receiver.recv().ok(),
-        };
-        let taken = first.into_iter().chain(self.receiver.try_iter()).take(max).collect();
+        let deadline = Instant::now().checked_add(timeout);
+        while taken.len() < max {
+            let item = match self.receiver.try_recv() {
+                Ok(item) => item,
+                Err(_) if !taken.is_empty() => break,
+                Err(_) => match self.wait(deadline) {
+                    Some(item) => item,
+                    None => break,
+                },
+            };
+            if let Item::End = item {
+                self.send(Item::End);
+                break;
+            }
+            taken.extend(item.news().and_then(&pick));
+        }
         if let Some(notify) = self.notify.as_ref().filter(|_| !self.receiver.is_empty()) {
             notify.fire();
         }
         taken
     }
 
-    pub(crate) fn push(&self, token: u64, result: Result<Permit, Error>) {
+    fn wait(&self, deadline: Option<Instant>) -> Option<Item> {
+        match deadline {
+            Some(deadline) => self.receiver.recv_deadline(deadline).ok(),
+            None => self.receiver.recv().ok(),
+        }
+    }
+
+    /// The request will complete here.
+    pub(crate) fn expect(&self, waiter: &Arc<Waiter>) {
+        self.starts.lock().open.insert(address(waiter), Arc::downgrade(waiter));
+    }
+
+    /// The one completion of a request.
+    pub(crate) fn complete(&self, waiter: &Arc<Waiter>, completion: Completion) {
+        {
+            let mut starts = self.starts.lock();
+            starts.open.remove(&address(waiter));
+            if starts.closed {
+                drop(starts); // the permit goes back, which is none of this lock's business
+                return;
+            }
+            self.send(Item::Done(completion));
+        }
+        self.notify();
+    }
+
+    /// The position of a request has changed; its waiter tells it when it is asked.
+    pub(crate) fn moved(&self, waiter: &Arc<Waiter>) {
+        self.report(Item::Position(waiter.clone()));
+    }
+
+    pub(crate) fn permit_event(&self, token: u64, event: PermitEvent) {
+        self.report(Item::Permit(token, event));
+    }
+
+    fn report(&self, item: Item) {
+        {
+            let starts = self.starts.lock();
+            if starts.closed {
+                return;
+            }
+            self.send(item);
+        }
+        self.notify();
+    }
+
+    /// Under the lock of `starts`, so that nothing comes after the close.
+    fn send(&self, item: Item) {
         // A queue holds its own receiver, so this cannot fail.
-        let _ = self.sender.send(Completion { token, result });
+        let _ = self.sender.send(item);
+    }
+
+    fn notify(&self) {
         if let Some(notify) = &self.notify {
             notify.fire();
         }
+    }
+
+    /// Nobody will poll any more.
+    fn close(&self) {
+        let open = {
+            let mut starts = self.starts.lock();
+            starts.closed = true;
+            std::mem::take(&mut starts.open)
+        };
+        for waiter in open.into_values().filter_map(|waiter| waiter.upgrade()) {
+            waiter.engine().cancel(&waiter);
+        }
+        self.receiver.try_iter().for_each(drop);
+        self.send(Item::End);
+    }
+}
+
+fn address(waiter: &Arc<Waiter>) -> usize {
+    Arc::as_ptr(waiter).addr()
+}
+
+impl Item {
+    /// What there is to tell; a position of somebody who does not wait any more is no news.
+    fn news(self) -> Option<Event> {
+        Some(match self {
+            Item::End => return None,
+            Item::Done(completion) => Event::Done(completion),
+            Item::Permit(token, event) => Event::Permit { token, event },
+            Item::Position(waiter) => {
+                let (token, position) = waiter.take_position_report()?;
+                Event::Position { token, position }
+            }
+        })
     }
 }

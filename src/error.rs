@@ -57,6 +57,12 @@ pub enum Error {
         /// When the next attempt is due.
         retry_after: Duration,
     },
+    /// An operator's order was sent, and its answer was lost: look whether it was carried out.
+    #[error("it is not known whether the store has done it: {detail}")]
+    UnknownOutcome {
+        /// What went wrong.
+        detail: String,
+    },
     /// The store has no memory for another ticket.
     #[error("the store is overloaded: {detail}")]
     Overloaded {

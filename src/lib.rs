@@ -17,6 +17,7 @@
 //! The parts, from the face inward; each may call those below it:
 //!
 //! - [`Client`], [`Limiter`], [`Ticket`], [`Permit`], [`Completions`]: what callers use.
+//! - [`ffi`]: the same for C, and through it for other languages.
 //! - `engine`: what an instance's tickets go through, and when the store is asked; a scheduler thread.
 //! - `ticket`, `coalescer`: the two small machines that races are decided by; pure, model-checked.
 //! - `store`: where a limiter's state lives. `store::model` is the specification of every verb, `store::memory` runs
@@ -30,11 +31,14 @@ mod duration;
 mod engine;
 mod error;
 mod events;
+#[cfg(target_pointer_width = "64")] // a handle is a number of 64 bits
+pub mod ffi;
 mod jitter;
 mod limiter;
 mod limiter_builder;
 mod options;
 mod permit;
+mod process;
 mod request;
 mod settings;
 mod status;
@@ -43,7 +47,7 @@ mod ticket;
 
 pub use client::{Client, ClientBuilder};
 pub use clock::Clock;
-pub use completions::{Completion, Completions};
+pub use completions::{Completion, Completions, Event};
 pub use duration::{format_duration, parse_duration};
 pub use error::Error;
 pub use events::{LostReason, PermitEvent};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::engine::Handle;
 use crate::engine::table::LimiterCore;
-use crate::engine::waiter::{Sink, Waiter};
+use crate::engine::waiter::Sink;
 use crate::settings::{Change, UNBOUNDED, from_millis};
 use crate::status::{Entry, Revoked, Status};
 use crate::store::{Row, Verb, Verdict, Was};
@@ -115,12 +115,24 @@ impl Limiter {
     /// ```
     pub fn acquire_start(&self, request: &Request, to: &Completions, token: u64) -> Result<Ticket, Error> {
         let ticket = self.ticket();
-        let to = to.clone();
-        let tell = move |waiter: &Arc<Waiter>| {
-            to.push(token, waiter.outcome().map(|()| Permit::new(waiter.clone())));
-        };
-        self.handle.engine().start(ticket.waiter(), request, Sink::Tell(Box::new(tell)))?;
+        self.acquire_start_with(&ticket, request, to, token)?;
         Ok(ticket)
+    }
+
+    /// As [`Limiter::acquire_start`], with a ticket made before, which may have been cancelled already.
+    ///
+    /// # Errors
+    /// As [`Limiter::acquire_start`], and [`Error::Invalid`] for a ticket that was used before.
+    pub fn acquire_start_with(
+        &self,
+        ticket: &Ticket,
+        request: &Request,
+        to: &Completions,
+        token: u64,
+    ) -> Result<(), Error> {
+        self.check_ticket(ticket)?;
+        let sink = Sink::Queue { queue: to.queue().clone(), token };
+        self.handle.engine().start(ticket.waiter(), request, sink)
     }
 
     fn check_ticket(&self, ticket: &Ticket) -> Result<(), Error> {
@@ -195,7 +207,7 @@ impl Limiter {
     /// admitted until use is below it. Blocks for two round trips.
     ///
     /// # Errors
-    /// [`Error::Invalid`], or as [`Limiter::status`].
+    /// [`Error::Invalid`]; [`Error::UnknownOutcome`] when the answer was lost; or as [`Limiter::status`].
     pub fn configure(&self, change: &Change) -> Result<Status, Error> {
         change.check()?;
         self.ask(Verb::Configure(change.clone()))?;
@@ -205,7 +217,7 @@ impl Limiter {
     /// Takes a permit or a place in line away, as the limiter's operator. Its owner is told.
     ///
     /// # Errors
-    /// As [`Limiter::status`].
+    /// [`Error::UnknownOutcome`] when the answer was lost; or as [`Limiter::status`].
     pub fn revoke(&self, ticket: &str) -> Result<Revoked, Error> {
         let verdict = self.ask(Verb::Revoke(ticket.to_owned()))?.verdict;
         match verdict {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::{ClientBuilder, Error, LimiterBuilder, Outage, parse_duration};
+use crate::{Change, ClientBuilder, Error, LimiterBuilder, Outage, parse_duration};
 
 /// What an option belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub enum Scope {
     Client,
     /// One limiter; set when it is opened.
     Limiter,
+    /// What an operator may change of a limiter while it runs.
+    Change,
 }
 
 /// One option.
@@ -35,6 +37,10 @@ const fn limiter(key: &'static str, default: &'static str, doc: &'static str) ->
     OptionSpec { scope: Scope::Limiter, key, default, doc }
 }
 
+const fn change(key: &'static str, doc: &'static str) -> OptionSpec {
+    OptionSpec { scope: Scope::Change, key, default: "as declared", doc }
+}
+
 /// Every option there is.
 pub const OPTIONS: &[OptionSpec] = &[
     client("connect_timeout", "2s", "how long an attempt to connect may take"),
@@ -49,6 +55,13 @@ pub const OPTIONS: &[OptionSpec] = &[
     limiter("idle", "10m", "after how long without any use the store forgets the limiter; at least two leases"),
     limiter("poll", "1s", "how often an instance with waiting tickets asks, should no message come; `10ms` to `60s`"),
     limiter("outage", "wait", "while the store is away: `wait`, `fail`, or `local:N` (each instance admits up to N)"),
+    change("limit", "how much cost may be held at once"),
+    change("max_queue", "how many may wait; or `unbounded`"),
+    change("max_wait", "how long a request waits that does not say so itself; or `forever`"),
+    change("lease", "after how long a silence of its process a slot is free again; `100ms` to `1d`"),
+    change("max_hold", "how long a permit may be held; `0`: as long as its process lives"),
+    change("paused", "`true` admits nobody until it is `false` again; what is held stays held"),
+    change("reset", "`true` forgets what operators have set before, so that the declared settings hold again"),
 ];
 
 fn find(scope: Scope, key: &str) -> Result<&'static OptionSpec, Error> {
@@ -56,6 +69,25 @@ fn find(scope: Scope, key: &str) -> Result<&'static OptionSpec, Error> {
         let known: Vec<&str> = OPTIONS.iter().filter(|o| o.scope == scope).map(|o| o.key).collect();
         Error::invalid("option", format!("there is no {key:?}; there are {}", known.join(", ")))
     })
+}
+
+/// Whether there is such an option, of whatever scope, and the value means something for it.
+#[cfg_attr(not(target_pointer_width = "64"), expect(dead_code, reason = "for the C ABI"))]
+pub(crate) fn check(key: &str, value: &str) -> Result<(), Error> {
+    let of_that_key = || OPTIONS.iter().filter(|option| option.key == key);
+    let Some(first) = of_that_key().next() else {
+        let known: Vec<&str> = OPTIONS.iter().map(|option| option.key).collect();
+        return Err(Error::invalid("option", format!("there is no {key:?}; there are {}", known.join(", "))));
+    };
+    let judged = of_that_key().map(|option| match option.key {
+        "limit" if value == "none" && option.scope == Scope::Limiter => Ok(()),
+        "limit" | "max_queue" => number(option, value).map(drop),
+        "subscribe" | "paused" | "reset" => truth(option, value).map(drop),
+        "outage" => outage(option, value).map(drop),
+        "description" => Ok(()),
+        _ => duration(option, value).map(drop),
+    });
+    judged.reduce(Result::or).unwrap_or_else(|| Err(bad(first, value, "means nothing")))
 }
 
 fn bad(option: &'static OptionSpec, value: &str, why: &str) -> Error {
@@ -73,6 +105,10 @@ fn number(option: &'static OptionSpec, value: &str) -> Result<u64, Error> {
     value.parse().map_err(|_| bad(option, value, "is no whole number"))
 }
 
+fn truth(option: &'static OptionSpec, value: &str) -> Result<bool, Error> {
+    value.parse().map_err(|_| bad(option, value, "is neither true nor false"))
+}
+
 impl ClientBuilder {
     /// Sets an option by its key; see [`OPTIONS`].
     ///
@@ -88,7 +124,7 @@ impl ClientBuilder {
         Ok(match option.key {
             "connect_timeout" => self.connect_timeout(duration(option, value)?),
             "io_timeout" => self.io_timeout(duration(option, value)?),
-            "subscribe" => self.subscribe(value.parse().map_err(|_| bad(option, value, "is neither true nor false"))?),
+            "subscribe" => self.subscribe(truth(option, value)?),
             _ => self.description(value),
         })
     }
@@ -117,6 +153,33 @@ impl LimiterBuilder {
             "idle" => self.idle(duration(option, value)?),
             "poll" => self.poll(duration(option, value)?),
             _ => self.outage(outage(option, value)?),
+        })
+    }
+}
+
+impl Change {
+    /// Sets an option by its key; see [`OPTIONS`].
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for an unknown key or a value that means nothing.
+    ///
+    /// ```
+    /// let change = fairq::Change::new().option("limit", "8")?.option("paused", "false")?;
+    /// assert_eq!(change, fairq::Change::new().limit(8).resume());
+    /// # Ok::<(), fairq::Error>(())
+    /// ```
+    pub fn option(self, key: &str, value: &str) -> Result<Self, Error> {
+        let option = find(Scope::Change, key)?;
+        Ok(match option.key {
+            "limit" => self.limit(number(option, value)?),
+            "max_queue" => self.max_queue(number(option, value)?),
+            "max_wait" => self.max_wait(duration(option, value)?),
+            "lease" => self.lease(duration(option, value)?),
+            "max_hold" => self.max_hold(duration(option, value)?),
+            "paused" if truth(option, value)? => self.pause(),
+            "paused" => self.resume(),
+            _ if truth(option, value)? => self.reset(),
+            _ => self,
         })
     }
 }
@@ -155,8 +218,11 @@ mod tests {
     #[test]
     fn the_readme_has_every_option_as_the_table_tells_it() {
         let readme = include_str!("../README.md");
-        for OptionSpec { key, default, doc, .. } in OPTIONS {
-            let row = format!("| `{key}` | `{default}` | {doc} |");
+        for OptionSpec { scope, key, default, doc } in OPTIONS {
+            let row = match scope {
+                Scope::Change => format!("| `{key}` | {doc} |"),
+                _ => format!("| `{key}` | `{default}` | {doc} |"),
+            };
             assert!(readme.contains(&row), "README.md lacks the row\n{row}");
         }
     }

@@ -96,6 +96,11 @@ impl Permit {
     /// [`Error::Stale`] when the permit had been taken back already, [`Error::PermitLost`] when that was known,
     /// [`Error::Unavailable`] when the store did not answer in time, [`Error::Forked`] in a forked child.
     pub fn release(self) -> Result<(), Error> {
+        self.release_shared()
+    }
+
+    /// As [`Permit::release`], for owners who share it; the second finds it given back.
+    pub(crate) fn release_shared(&self) -> Result<(), Error> {
         self.waiter.engine().release(&self.waiter)
     }
 

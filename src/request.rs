@@ -23,11 +23,13 @@ pub struct Request {
     pub(crate) max_wait: Option<Duration>,
     pub(crate) cost: u64,
     pub(crate) label: Arc<str>,
+    pub(crate) report_position: bool,
+    pub(crate) report_permit: bool,
 }
 
 impl Default for Request {
     fn default() -> Self {
-        Request { max_wait: None, cost: 1, label: "".into() }
+        Request { max_wait: None, cost: 1, label: "".into(), report_position: false, report_permit: false }
     }
 }
 
@@ -61,6 +63,24 @@ impl Request {
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into().into();
+        self
+    }
+
+    /// Reports each new position in line to the queue that the request completes to
+    /// ([`Event::Position`](crate::Event::Position)): the first at once, then once per poll interval of the limiter.
+    /// That is one more call per interval, process and limiter, however many wait; of more than a hundred waiting
+    /// requests of a process some positions are estimated from their neighbours'.
+    #[must_use]
+    pub fn report_position(mut self, report: bool) -> Self {
+        self.report_position = report;
+        self
+    }
+
+    /// Reports what happens to the permit to the queue that the request completes to
+    /// ([`Event::Permit`](crate::Event::Permit)).
+    #[must_use]
+    pub fn report_permit(mut self, report: bool) -> Self {
+        self.report_permit = report;
         self
     }
 

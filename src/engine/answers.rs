@@ -36,6 +36,7 @@ impl Engine {
                 Asked::Restore { run, tickets, sent_at, missing } => {
                     self.restore_answered(turn, limiter, (run, sent_at), (&tickets, missing), result);
                 }
+                Asked::Positions { tickets } => self.positions_answered(turn, limiter, &tickets, result),
                 Asked::Goodbye => self.goodbye_answered(turn),
             }
             // After what was answered has found its place: a sync that does not know of it would count us in again
@@ -122,7 +123,7 @@ impl Engine {
             }
             Verdict::Queued { order, position, estimate } => {
                 waiter.set_order(order);
-                waiter.set_position(Some(Position { position, estimate }));
+                self.set_position(turn, no, Position { position, estimate }, true);
                 turn.table.enter_phase(no, Phase::Queued);
                 if !waiter.may_wait() {
                     // Put back, and not to wait: an enqueue would have been answered with `busy`.

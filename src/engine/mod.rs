@@ -12,7 +12,8 @@
 //!    heartbeat and safety net in one ([`sync`]); after a loss of state [`restore`] brings everything back.
 //!
 //! Locks: the table's is the only one of the engine. It is never held while the store is called or anybody is told
-//! something; see [`Effects`].
+//! something; see [`Effects`]. Only the short locks of a waiter's desk and of a completion queue's list of starts are
+//! taken under it.
 
 mod answers;
 mod close;
@@ -21,6 +22,7 @@ mod notices;
 mod outage;
 mod outbox;
 mod permits;
+mod positions;
 mod queries;
 mod restore;
 mod scheduler;
@@ -78,7 +80,8 @@ pub(crate) struct Engine {
     /// Wakes the scheduler, and whoever waits for the end.
     wake: Condvar,
     next_no: AtomicU64,
-    pid: u32,
+    /// Of the process that opened it; see [`crate::process`].
+    generation: u32,
     me: Weak<Engine>,
     scheduler: OnceCell<()>,
 }
@@ -94,7 +97,7 @@ impl Engine {
             table: Mutex::new(Table::new()),
             wake: Condvar::new(),
             next_no: AtomicU64::new(1),
-            pid: std::process::id(),
+            generation: crate::process::generation(),
             me: me.clone(),
             scheduler: OnceCell::new(),
         })
@@ -114,7 +117,7 @@ impl Engine {
     }
 
     fn is_forked(&self) -> bool {
-        self.pid != std::process::id()
+        self.generation != crate::process::generation()
     }
 
     pub(crate) fn check_process(&self) -> Result<(), Error> {
@@ -141,6 +144,9 @@ impl Engine {
         }
         for waiter in fx.settled {
             waiter.deliver();
+        }
+        for waiter in fx.moved {
+            waiter.report_position();
         }
         for (waiter, event) in fx.events {
             waiter.tell(event);
@@ -170,8 +176,12 @@ impl Engine {
             let max_wait = nanos(crate::settings::from_millis(turn.table.limiters[index].settings.max_wait));
             turn.fx.waits = matches!(sink, Sink::Blocking);
             let terms = Terms::new(request, max_wait, turn.now, nanos(self.patience), sink);
-            if waiter.terms.set(terms).is_err() {
-                return Err(Error::invalid("ticket", "it was started already: take a new one for each request"));
+            match waiter.terms.try_insert(terms) {
+                Ok(Terms { sink: Sink::Queue { queue, .. }, .. }) => queue.expect(waiter),
+                Ok(_) => {}
+                Err(_) => {
+                    return Err(Error::invalid("ticket", "it was started already: take a new one for each request"));
+                }
             }
             if turn.table.stage != Stage::Running && waiter.refuse(TicketState::Closed, Error::Closed)
                 || waiter.ticket.state() != TicketState::Pending

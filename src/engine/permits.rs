@@ -61,7 +61,8 @@ impl Engine {
         let again = Arc::new(Waiter::new(waiter.no, waiter.limiter.clone(), waiter.handle.clone()));
         again.set_order(waiter.order());
         again.set_former_fence(waiter.ticket.fence().max(waiter.former_fence()));
-        let request = Request { max_wait: Some(max_wait), cost: waiter.cost(), label: waiter.label() };
+        let request =
+            Request { max_wait: Some(max_wait), cost: waiter.cost(), label: waiter.label(), ..Request::default() };
         self.with_table(|turn| {
             let _ = again.terms.set(Terms::new(&request, 0, turn.now, nanos(self.patience), Sink::Blocking));
             if turn.table.stage != Stage::Running && again.refuse(TicketState::Closed, Error::Closed) {

@@ -10,12 +10,17 @@ impl Engine {
     /// with its connection is asked once more on the next.
     pub(crate) fn ask(&self, limiter: LimiterIndex, verb: Verb) -> Result<Answer, Error> {
         self.check_process()?;
+        let changes = matches!(verb, Verb::Revoke(_) | Verb::Configure(_));
         let again = (!matches!(verb, Verb::Revoke(_))).then(|| verb.clone()); // a second one would find nothing
         let answer = match (self.ask_once(limiter, verb), again) {
             (Err(StoreError::Lost { .. }), Some(verb)) => self.ask_once(limiter, verb),
             (other, _) => other,
         };
-        match answer.map_err(to_error)? {
+        let answer = answer.map_err(|error| match error {
+            StoreError::Lost { detail } if changes => Error::UnknownOutcome { detail },
+            error => to_error(error),
+        });
+        match answer? {
             Answer { verdict: Verdict::NoSuchLimiter, .. } => {
                 Err(Error::NoSuchLimiter { name: self.lock().limiters[limiter].core.name.to_string() })
             }

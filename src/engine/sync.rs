@@ -61,6 +61,7 @@ impl Engine {
             return;
         }
         self.request_sync(turn, limiter);
+        self.watch_positions(turn, limiter);
         self.plan_sync(turn, limiter); // should the answer never come
     }
 

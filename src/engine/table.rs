@@ -55,6 +55,10 @@ pub(crate) struct LimiterState {
     pub in_flight: BTreeSet<TicketNo>,
     /// In line, by order.
     pub queued: BTreeMap<(u64, TicketNo), ()>,
+    /// Of those in line, the ones whose owners want to be told where they stand.
+    pub watched: BTreeSet<(u64, TicketNo)>,
+    pub asking_positions: bool,
+    pub positions_asked_at: Nanos,
     pub held: BTreeSet<TicketNo>,
     /// Granted to us and not known here; to be given back.
     pub orphans: BTreeSet<TicketNo>,
@@ -189,6 +193,8 @@ pub(crate) type Ack = Sender<Freed>;
 #[derive(Default)]
 pub(crate) struct Effects {
     pub settled: Vec<Arc<Waiter>>,
+    /// Have a new position to tell of.
+    pub moved: Vec<Arc<Waiter>>,
     pub events: Vec<(Arc<Waiter>, PermitEvent)>,
     pub acks: Vec<(Ack, Freed)>,
     pub calls: Vec<(Call, Asked)>,
@@ -209,6 +215,7 @@ pub(crate) struct Turn<'a> {
 impl Effects {
     pub(crate) fn is_empty(&self) -> bool {
         self.settled.is_empty()
+            && self.moved.is_empty()
             && self.events.is_empty()
             && self.acks.is_empty()
             && self.calls.is_empty()
@@ -245,6 +252,9 @@ pub(crate) enum Asked {
         sent_at: Nanos,
         missing: LostReason,
     },
+    Positions {
+        tickets: Vec<TicketNo>,
+    },
     Goodbye,
 }
 
@@ -255,7 +265,7 @@ impl Asked {
             Asked::Ticket { sent_at, .. } | Asked::Sync { sent_at, .. } | Asked::Restore { sent_at, .. } => {
                 Some(*sent_at)
             }
-            Asked::Leaving { .. } | Asked::Goodbye => None,
+            Asked::Leaving { .. } | Asked::Positions { .. } | Asked::Goodbye => None,
         }
     }
 }
@@ -325,7 +335,13 @@ impl Table {
         match phase {
             Phase::Unsent => drop(state.unsent.insert((slot.arrival, no))),
             Phase::InFlight => drop(state.in_flight.insert(no)),
-            Phase::Queued => drop(state.queued.insert((slot.waiter.order(), no), ())),
+            Phase::Queued => {
+                let place = (slot.waiter.order(), no);
+                state.queued.insert(place, ());
+                if slot.waiter.reports_position() {
+                    state.watched.insert(place);
+                }
+            }
             Phase::Held => drop(state.held.insert(no)),
             Phase::Leaving { .. } => drop(state.leaving.insert(no)),
         }
@@ -338,7 +354,11 @@ impl Table {
         match slot.phase {
             Phase::Unsent => drop(state.unsent.remove(&(slot.arrival, no))),
             Phase::InFlight => drop(state.in_flight.remove(&no)),
-            Phase::Queued => drop(state.queued.remove(&(slot.waiter.order(), no))),
+            Phase::Queued => {
+                let place = (slot.waiter.order(), no);
+                state.queued.remove(&place);
+                state.watched.remove(&place);
+            }
             Phase::Held => drop(state.held.remove(&no)),
             Phase::Leaving { .. } => drop(state.leaving.remove(&no)),
         }
@@ -447,6 +467,9 @@ impl LimiterState {
             unsent: BTreeSet::new(),
             in_flight: BTreeSet::new(),
             queued: BTreeMap::new(),
+            watched: BTreeSet::new(),
+            asking_positions: false,
+            positions_asked_at: 0,
             held: BTreeSet::new(),
             orphans: BTreeSet::new(),
             leaving: BTreeSet::new(),

@@ -9,21 +9,19 @@ use parking_lot::{Condvar, Mutex};
 use super::table::LimiterCore;
 use super::{Engine, Handle};
 use crate::clock::{NEVER, Nanos};
+use crate::completions::{Completion, Queue};
 use crate::events::{LostReason, PermitEvent};
 use crate::status::Position;
 use crate::store::TicketNo;
 use crate::ticket::{Ticket, TicketState};
-use crate::{Error, Request};
-
-/// What is done with a settled ticket.
-pub(crate) type Tell = Box<dyn FnOnce(&Arc<Waiter>) + Send>;
+use crate::{Error, Permit, Request};
 
 /// Who is told when the ticket settles.
 pub(crate) enum Sink {
     /// A thread in [`Waiter::wait`].
     Blocking,
-    /// Somebody who does not wait. Called without the engine's lock, by any of its threads.
-    Tell(Tell),
+    /// A queue, under this token. It is told without the engine's lock, by any of its threads.
+    Queue { queue: Arc<Queue>, token: u64 },
 }
 
 /// What its start made of the request.
@@ -33,8 +31,12 @@ pub(crate) struct Terms {
     pub may_wait: bool,
     pub started: Nanos,
     pub deadline: Nanos,
-    /// Taken by the one that delivers: a queue that holds the permit must not be held by it.
-    pub sink: Mutex<Option<Sink>>,
+    /// Whether the queue is told of each new position.
+    pub reports_position: bool,
+    /// Whether the queue is told what happens to the permit.
+    pub reports_permit: bool,
+    /// A queue may hold the permit, which holds this: a ring, broken when the host's end of the queue goes.
+    pub sink: Sink,
 }
 
 impl Terms {
@@ -49,7 +51,9 @@ impl Terms {
             may_wait: max_wait > 0,
             started: now,
             deadline: if bound == NEVER { NEVER } else { now.saturating_add(bound) },
-            sink: Mutex::new(Some(sink)),
+            reports_position: request.report_position && matches!(sink, Sink::Queue { .. }),
+            reports_permit: request.report_permit,
+            sink,
         }
     }
 }
@@ -79,6 +83,12 @@ pub(crate) struct Waiter {
 struct Desk {
     done: bool,
     position: Option<Position>,
+    /// The queue has been told that there is a new position, and has not asked for it.
+    position_reported: bool,
+    /// The queue has its completion: what happens to the permit may follow.
+    completed: bool,
+    /// What happened to the permit before that.
+    early: Vec<PermitEvent>,
     events: Vec<Sender<PermitEvent>>,
 }
 
@@ -153,11 +163,35 @@ impl Waiter {
     }
 
     pub(crate) fn set_position(&self, position: Option<Position>) {
-        self.desk.lock().position = position;
+        let mut desk = self.desk.lock();
+        if !desk.done {
+            desk.position = position;
+        }
     }
 
     pub(crate) fn position(&self) -> Option<Position> {
         self.desk.lock().position
+    }
+
+    /// Whether its queue is told of each new position.
+    pub(crate) fn reports_position(&self) -> bool {
+        self.terms.get().is_some_and(|t| t.reports_position)
+    }
+
+    /// Tells the queue that there is a new position, unless it knows. Called without the engine's lock.
+    pub(crate) fn report_position(self: &Arc<Self>) {
+        let Some(Terms { sink: Sink::Queue { queue, .. }, .. }) = self.terms.get() else { return };
+        if !std::mem::replace(&mut self.desk.lock().position_reported, true) {
+            queue.moved(self);
+        }
+    }
+
+    /// The queue asks what there was to report: its token, and where it stands if it still waits.
+    pub(crate) fn take_position_report(&self) -> Option<(u64, Position)> {
+        let Some(Terms { sink: Sink::Queue { token, .. }, .. }) = self.terms.get() else { return None };
+        let mut desk = self.desk.lock();
+        desk.position_reported = false;
+        Some((*token, desk.position?))
     }
 
     /// Tells whoever waits that the ticket has settled. Called once, without the engine's lock.
@@ -167,12 +201,24 @@ impl Waiter {
             desk.done = true;
             desk.position = None;
         }
-        let sink = self.terms.get().and_then(|t| t.sink.lock().take());
-        match sink {
-            Some(Sink::Tell(tell)) => guarded(|| tell(self)),
-            Some(Sink::Blocking) | None => {
+        match self.terms.get() {
+            Some(Terms { sink: Sink::Queue { queue, token }, .. }) => self.complete(queue, *token),
+            Some(Terms { sink: Sink::Blocking, .. }) | None => {
                 self.settled.notify_all();
             }
+        }
+    }
+
+    fn complete(self: &Arc<Self>, queue: &Queue, token: u64) {
+        let result = self.outcome().map(|()| Permit::new(self.clone()));
+        queue.complete(self, Completion { token, result });
+        let early = {
+            let mut desk = self.desk.lock();
+            desk.completed = true;
+            std::mem::take(&mut desk.early)
+        };
+        for event in early {
+            queue.permit_event(token, event);
         }
     }
 
@@ -207,23 +253,27 @@ impl Waiter {
         receiver
     }
 
+    /// Tells the owner what happened to the permit. Called without the engine's lock.
     pub(crate) fn tell(&self, event: PermitEvent) {
         let mut desk = self.desk.lock();
         desk.events.retain(|to| to.send(event).is_ok());
         if let PermitEvent::Lost(_) = event {
             desk.events.clear();
         }
+        let Some(Terms { sink: Sink::Queue { queue, token }, reports_permit: true, .. }) = self.terms.get() else {
+            return;
+        };
+        match desk.completed {
+            true => {
+                drop(desk);
+                queue.permit_event(*token, event);
+            }
+            false => desk.early.push(event),
+        }
     }
 
     /// Nothing more will happen to the permit.
     pub(crate) fn close_events(&self) {
         self.desk.lock().events.clear();
-    }
-}
-
-/// Runs a host's code: its panic must not take the thread along, on which everybody else's settlement depends.
-fn guarded(call: impl FnOnce()) {
-    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).is_err() {
-        tracing::error!("the host's notification panicked");
     }
 }

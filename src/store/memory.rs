@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use once_cell::sync::Lazy;
 use parking_lot::Mutex;
 
 use super::model::{Caller, Model};
 use super::{Answer, Call, Listener, Notice, Reply, Store, StoreError};
 use crate::clock::Clock;
+use crate::process::PerProcess;
 use crate::status::ServerInfo;
 
 /// So many calls after which idle limiters are looked for.
@@ -32,7 +32,8 @@ impl World {
 
 type SharedWorld = Arc<Mutex<World>>;
 
-static WORLDS: Lazy<Mutex<HashMap<String, SharedWorld>>> = Lazy::new(Mutex::default);
+/// A forked child has worlds of its own: nobody would ever give back what its parent holds in these.
+static WORLDS: PerProcess<Mutex<HashMap<String, SharedWorld>>> = PerProcess::new();
 
 /// One instance's view of a world.
 pub(crate) struct MemoryStore {
@@ -44,7 +45,7 @@ pub(crate) struct MemoryStore {
 impl MemoryStore {
     /// Joins the world `name`, which comes to be with its first visitor.
     pub(crate) fn open(name: &str, instance: &Arc<str>, clock: Clock, listener: Weak<dyn Listener>) -> Self {
-        let world = WORLDS.lock().entry(name.to_owned()).or_default().clone();
+        let world = WORLDS.get().lock().entry(name.to_owned()).or_default().clone();
         world.lock().listeners.insert(instance.clone(), listener);
         let caller = Caller { instance: instance.clone(), generation: 1, run: "memory".into() };
         MemoryStore { world, clock, caller }
