@@ -1,10 +1,9 @@
 //! Time. Everything in the process reads one [`Clock`]: the machine's, or one that a test moves by hand.
 
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// Nanoseconds since some fixed moment of this process's clock.
 pub(crate) type Nanos = u64;
@@ -91,13 +90,13 @@ impl Clock {
     }
 
     /// Sleeps until `until` or a notification, whichever is first; may wake early. Releases the guard meanwhile.
-    pub(crate) fn wait<T>(&self, condvar: &Condvar, guard: &mut MutexGuard<'_, T>, until: Nanos) {
+    pub(crate) fn wait<'a, T>(&self, condvar: &Condvar, guard: MutexGuard<'a, T>, until: Nanos) -> MutexGuard<'a, T> {
         match &self.0 {
             _ if until == NEVER => condvar.wait(guard),
             Kind::Manual(_) => condvar.wait(guard),
             Kind::Machine => {
                 let left = Duration::from_nanos(until.saturating_sub(self.now()));
-                condvar.wait_for(guard, left.min(LONGEST_WAIT));
+                condvar.wait_for(guard, left.min(LONGEST_WAIT))
             }
         }
     }

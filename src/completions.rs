@@ -10,11 +10,11 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender};
-use parking_lot::Mutex;
 
 use crate::engine::waiter::Waiter;
 use crate::events::PermitEvent;
 use crate::status::Position;
+use crate::sync::Mutex;
 use crate::{Error, Permit, process};
 
 /// What became of one request started by [`Limiter::acquire_start`](crate::Limiter::acquire_start).
@@ -96,8 +96,7 @@ struct Notify {
 impl Notify {
     fn fire(&self) {
         // A host's panic must not take the thread along, on which everybody else's settlement depends.
-        let quiet = AssertUnwindSafe(&self.call);
-        if !self.called.swap(true, Ordering::SeqCst) && catch_unwind(|| quiet()).is_err() {
+        if !self.called.swap(true, Ordering::SeqCst) && catch_unwind(AssertUnwindSafe(&self.call)).is_err() {
             tracing::error!("the host's notification panicked");
         }
     }
@@ -186,7 +185,8 @@ impl Queue {
         while taken.len() < max {
             let item = match self.receiver.try_recv() {
                 Ok(item) => item,
-                Err(_) if !taken.is_empty() => break,
+                // Not even to look at the clock: a wait of no time spins first, for longer than most polls take.
+                Err(_) if !taken.is_empty() || timeout.is_zero() => break,
                 Err(_) => match self.wait(deadline) {
                     Some(item) => item,
                     None => break,

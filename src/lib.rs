@@ -43,6 +43,7 @@ mod request;
 mod settings;
 mod status;
 mod store;
+mod sync;
 mod ticket;
 
 pub use client::{Client, ClientBuilder};

@@ -48,7 +48,7 @@ impl Engine {
         self.start_closing(drain);
         let mut table = self.lock();
         while table.stage != Stage::Ended {
-            self.wake.wait(&mut table);
+            table = self.wake.wait(table);
         }
         Ok(())
     }

@@ -35,11 +35,11 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use once_cell::sync::OnceCell;
-use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::clock::{Clock, NEVER, Nanos, nanos};
 use crate::events::{LostReason, PermitEvent};
 use crate::store::{RestoreKind, Store, TicketNo, Verb};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::ticket::TicketState;
 use crate::{Error, Request};
 use table::{Asked, Effects, LimiterCore, LimiterIndex, Phase, Sent, Slot, Stage, Table, Timer, Turn};

@@ -44,7 +44,7 @@ impl Engine {
         if fx.is_empty() && (table.outbox.is_empty() || table.submitting) {
             table.next_look = table.timers.first().map_or(NEVER, |(at, _)| *at);
             let until = table.next_look;
-            self.clock.wait(&self.wake, &mut table, until);
+            table = self.clock.wait(&self.wake, table, until);
             table.next_look = 0; // awake: nobody needs to wake me
         } else {
             self.run(table, fx);

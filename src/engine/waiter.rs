@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender};
 use once_cell::sync::OnceCell;
-use parking_lot::{Condvar, Mutex};
 
 use super::table::LimiterCore;
 use super::{Engine, Handle};
@@ -13,6 +12,7 @@ use crate::completions::{Completion, Queue};
 use crate::events::{LostReason, PermitEvent};
 use crate::status::Position;
 use crate::store::TicketNo;
+use crate::sync::{Condvar, Mutex};
 use crate::ticket::{Ticket, TicketState};
 use crate::{Error, Permit, Request};
 
@@ -226,7 +226,7 @@ impl Waiter {
     pub(crate) fn wait(&self) -> Result<(), Error> {
         let mut desk = self.desk.lock();
         while !desk.done {
-            self.settled.wait(&mut desk);
+            desk = self.settled.wait(desk);
         }
         drop(desk);
         self.outcome()

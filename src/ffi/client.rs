@@ -14,7 +14,8 @@ pub struct fq_client;
 
 /// Opens a client in `*client`, which the caller frees with `fq_client_free`. `url`: `memory:` (or an empty string) for
 /// this process alone, `redis://`, `rediss://` (TLS) or `unix:///path/to/socket` for a cluster of processes. `config` may be
-/// NULL. Connects with the first request. Does not block.
+/// NULL. Connects with the first request. Does not block. The first open of a process looks at the environment variable
+/// `FAIRQ_LOG` (`warn`, `info` …), which has the library tell what it has to say on standard error.
 ///
 /// FQ_OK, FQ_INVALID, FQ_FORKED, FQ_INTERNAL.
 #[unsafe(no_mangle)]
@@ -26,6 +27,7 @@ pub unsafe extern "C" fn fq_client_open(
     err: *mut *mut fq_error,
 ) -> fq_status {
     let body = || {
+        super::log::start();
         // SAFETY: the caller's word.
         let out = unsafe { memory::Out::new(client, std::ptr::null_mut(), "client") }?;
         // SAFETY: the caller's word.

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use super::error::{Failure, fq_error};
 use super::permit::fq_permit;
 use super::status::{FQ_OK, fq_status};
 use super::ticket::position_of;
 use super::{FQ_FOREVER, guard, handle, memory, millis};
+use crate::sync::Mutex;
 use crate::{Completion, Completions, Error, Event, PermitEvent};
 
 /// A queue of events. Any number of requests, limiters and clients may report to one, and any number of threads may poll it.

@@ -3,13 +3,13 @@
 use std::ffi::{CString, c_char};
 
 use once_cell::sync::Lazy;
-use parking_lot::Mutex;
 
 use super::error::{c_string, fq_error};
 use super::status::fq_status;
 use super::{guard, handle, memory};
 use crate::Error;
 use crate::options::{OPTIONS, Scope};
+use crate::sync::Mutex;
 
 /// Options for opening a client or a limiter, or for changing a limiter.
 pub struct fq_config;

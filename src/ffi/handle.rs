@@ -13,9 +13,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
-
 use crate::process::{self, PerProcess};
+use crate::sync::Mutex;
 use crate::{Client, Error, Limiter, Permit, Ticket};
 
 const SHARDS: usize = 8;

@@ -19,6 +19,7 @@ mod error;
 mod guard;
 mod handle;
 mod limiter;
+mod log;
 mod memory;
 mod permit;
 mod status;

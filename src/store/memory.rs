@@ -4,13 +4,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
-
 use super::model::{Caller, Model};
 use super::{Answer, Call, Listener, Notice, Reply, Store, StoreError};
 use crate::clock::Clock;
 use crate::process::PerProcess;
 use crate::status::ServerInfo;
+use crate::sync::Mutex;
 
 /// So many calls after which idle limiters are looked for.
 const CALLS_BETWEEN_CLEANINGS: u64 = 4096;

@@ -21,6 +21,8 @@ mod p09_state_loss;
 mod p10_clocks;
 mod p11_cost;
 mod p12_idle;
+mod p13_hosts;
+mod reports;
 mod stores;
 mod tools;
 mod workers;

@@ -109,6 +109,34 @@ fn a_tick_is_one_script_call_of_the_same_size_for_10_and_for_10_000_waiters() {
     }
 }
 
+/// Who asks to be told its place costs one more call for each tick, and process, of a bounded size.
+#[test]
+fn places_are_told_by_one_more_call_a_tick_however_many_ask() {
+    const TICKS: u64 = 10;
+    let cost_of = |waiters: u64| {
+        let server = server();
+        let ((clock, client), (_, other)) = (still(&server), still(&server));
+        let (limiter, blocker) = (still_limiter(&client, 1), still_limiter(&other, 1));
+        let permit = blocker.acquire(&Request::new()).expect("a permit");
+        let done = Completions::new();
+        let request = Request::new().wait_forever().report_position(true);
+        (0..waiters).for_each(|token| drop(limiter.acquire_start(&request, &done, token).expect("start")));
+        wait_status(&limiter, "all stand in line", |status| status.waiting == waiters);
+        clock.advance(POLL);
+        settle(&server);
+        server.reset_stats();
+        for tick in 1..=TICKS {
+            clock.advance(POLL);
+            wait_calls(&server, 2 * tick);
+            settle(&server); // a tick during which the last answer is under way does not ask
+        }
+        let cost = work(&server);
+        drop(permit);
+        cost
+    };
+    assert_eq!(cost_of(3000), cost_of(300));
+}
+
 #[test]
 fn a_grant_of_a_saturated_limiter_costs_the_same_two_calls_for_10_and_for_10_000_waiters() {
     for waiters in [10, 1000, 10_000] {

@@ -1,10 +1,10 @@
 //! The command connection, as the link thread and callers share it. Mostly the link thread has it; a caller that has
 //! nothing to do but wait borrows it when nobody else is on the way, and saves two hand-overs between threads.
 
+use crate::sync::{Condvar, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
 use redis::Connection;
 
 /// A connection that is fit for use.
@@ -51,7 +51,7 @@ impl Line {
     pub(super) fn take(&self) -> Option<Box<Open>> {
         let mut slot = self.slot.lock();
         while matches!(*slot, Slot::Lent) {
-            self.returned.wait(&mut slot);
+            slot = self.returned.wait(slot);
         }
         match std::mem::replace(&mut *slot, Slot::Lent) {
             Slot::Free(open) => Some(open),

@@ -25,7 +25,6 @@ use std::thread::JoinHandle;
 
 use crossbeam_channel::Sender;
 use once_cell::sync::OnceCell;
-use parking_lot::Mutex;
 
 pub use acl::redis_acl;
 pub(crate) use connect::RedisOptions;
@@ -37,6 +36,7 @@ use pubsub::Subscriber;
 use super::{Call, Listener, Reply, Store, StoreError};
 use crate::Error;
 use crate::status::ServerInfo;
+use crate::sync::Mutex;
 
 /// One instance's way to Redis. Its threads start with the first call.
 pub(crate) struct RedisStore {
