@@ -264,6 +264,42 @@ run_demo() {
     timeout 300 "$program" demo --plain
 }
 
+# need_commands PACKAGE... -- COMMAND...: installs the packages unless all the commands are there.
+need_commands() {
+    local packages=() command
+    while [[ $1 != -- ]]; do packages+=("$1"); shift; done
+    shift
+    for command in "$@"; do
+        command -v "$command" >/dev/null || { install_packages "${packages[@]}" || exit "$SKIP"; return 0; }
+    done
+}
+
+# run_script SCRIPT: one that says itself what it had to skip.
+run_script() {
+    local status=0
+    "$1" 2>&1 | tee "$work/script" || status=$?
+    [[ $status != "$SKIP" ]] || skip "$(grep -i skipped "$work/script" | tail -n 1)"
+    return "$status"
+}
+
+run_c_tests() {
+    need_commands gcc g++ libc6-dev make cmake pkg-config valgrind abigail-tools binutils -- \
+        gcc g++ make cmake pkg-config valgrind abidiff nm
+    run_script tests/c/run.sh
+}
+
+run_python_tests() {
+    have_python || exit "$SKIP"
+    run_script bindings/python/run-tests.sh
+}
+
+run_gateway_tests() {
+    need_commands chromium chromium-driver -- chromium chromedriver
+    run_script examples/rag_gateway/run-tests.sh
+}
+
+run_language_tests() { run_script tests/languages/run.sh; }
+
 quick_checks() {
     run_step format check_format
     run_step lints check_lints
@@ -279,6 +315,10 @@ all_checks() {
     run_step "doc tests" run_doc_tests
     run_step loom run_loom
     run_step demo run_demo
+    run_step "C and C++" run_c_tests
+    run_step Python run_python_tests
+    run_step "RAG gateway" run_gateway_tests
+    run_step "all languages" run_language_tests
 }
 
 need_cargo() {

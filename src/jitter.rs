@@ -1,5 +1,6 @@
 //! Randomness: names that cannot be guessed, and times that do not coincide.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use crate::Error;
@@ -17,7 +18,23 @@ pub(crate) fn random_name() -> Result<String, Error> {
 
 /// A duration up to an eighth shorter, so that many clients do not act at once.
 pub(crate) fn spread(duration: Duration) -> Duration {
-    // Without random numbers everything is still right, only less spread.
-    let random = getrandom::u32().unwrap_or(0);
-    duration - duration.mul_f64(f64::from(random) / f64::from(u32::MAX) / 8.0)
+    duration - duration.mul_f64(f64::from(roll()) / f64::from(u32::MAX) / 8.0)
+}
+
+/// A number for which it is enough that no two threads have the same ones: xorshift, seeded by the system once a thread. To
+/// ask the system each time would be a system call for each grant.
+fn roll() -> u32 {
+    thread_local! {
+        static STATE: Cell<u64> = Cell::new(getrandom::u64().unwrap_or(1) | 1);
+    }
+    STATE
+        .try_with(|state| {
+            let mut x = state.get();
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            state.set(x);
+            (x >> 32) as u32
+        })
+        .unwrap_or(0) // in a thread that is ending; then nothing is spread
 }

@@ -7,6 +7,7 @@
 //! on the lock's own address, and leave nothing behind.
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, TryLockError};
 use std::time::Duration;
 
@@ -40,25 +41,42 @@ impl<T> Mutex<T> {
     }
 }
 
+/// A condition variable that costs nothing to notify while nobody waits: the standard library's makes a system call.
+///
+/// That is safe for a notifier that has changed the condition under the lock: whoever counted itself before the change is
+/// seen, and whoever did not sees the change.
 #[derive(Default)]
-pub(crate) struct Condvar(std::sync::Condvar);
+pub(crate) struct Condvar {
+    inner: std::sync::Condvar,
+    /// Changed under the lock only.
+    waiters: AtomicUsize,
+}
 
 impl Condvar {
     pub(crate) const fn new() -> Self {
-        Condvar(std::sync::Condvar::new())
+        Condvar { inner: std::sync::Condvar::new(), waiters: AtomicUsize::new(0) }
     }
 
     /// Waits for a notification; may wake without one.
     pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-        self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
+        self.waiters.fetch_add(1, Ordering::Relaxed);
+        let guard = self.inner.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        self.waiters.fetch_sub(1, Ordering::Relaxed);
+        guard
     }
 
     /// Waits for a notification, for so long at most; may wake without one.
     pub(crate) fn wait_for<'a, T>(&self, guard: MutexGuard<'a, T>, timeout: Duration) -> MutexGuard<'a, T> {
-        self.0.wait_timeout(guard, timeout).unwrap_or_else(PoisonError::into_inner).0
+        self.waiters.fetch_add(1, Ordering::Relaxed);
+        let guard = self.inner.wait_timeout(guard, timeout).unwrap_or_else(PoisonError::into_inner).0;
+        self.waiters.fetch_sub(1, Ordering::Relaxed);
+        guard
     }
 
+    /// Wakes everybody. What they wait for was changed by this thread, under the lock.
     pub(crate) fn notify_all(&self) {
-        self.0.notify_all();
+        if self.waiters.load(Ordering::Relaxed) > 0 {
+            self.inner.notify_all();
+        }
     }
 }

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# One line for processes of several languages: builds their workers, and runs line.py. Python is the one of
+# bindings/python/run-tests.sh, or $FAIRQ_PYTHON, with the package installed. Exit status 77: something is missing.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+readonly SKIP=77
+target=${CARGO_TARGET_DIR:-target}
+python=${FAIRQ_PYTHON:-target/python-venv/bin/python}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+skip() {
+    echo "skipped: $*" >&2
+    exit "$SKIP"
+}
+
+find_server() {
+    local server
+    for server in "${FAIRQ_REDIS70:-}" "$(command -v redis-server || true)" target/servers/*/bin/redis-server; do
+        [[ ! -x $server ]] || { echo "$server"; return; }
+    done
+}
+
+server=$(find_server)
+[[ -n $server ]] || skip "no redis-server"
+"$python" -c 'import fairq' 2>/dev/null || skip "no Python with fairq: run bindings/python/run-tests.sh first"
+command -v cc >/dev/null || skip "no C compiler"
+
+cargo build --release --all-features --bin fairq --example line_worker
+cargo build --release --all-features --lib
+cc -std=c99 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -pedantic -Werror -Iinclude tests/languages/worker.c \
+    "$target/release/libfairq.so" -o "$work/worker"
+ln -s "$(realpath "$target/release/libfairq.so")" "$work/libfairq.so.0"
+
+LD_LIBRARY_PATH=$work "$python" tests/languages/line.py "$server" "$target/release/fairq" \
+    rust="$target/release/examples/line_worker" c="$work/worker" python="$python tests/languages/worker.py"
