@@ -724,9 +724,9 @@ fq_status fq_completions_new(fq_completions **completions,
                              fq_error **err);
 
 /**
- * From now on, writes the eight bytes of the number 1 to `fd` (an eventfd, or the write end of a pipe, better non-blocking)
- * when there is something to poll for, so that an event loop can wait for it: once, and then not again before the next
- * poll. On a wake-up read `fd` first, then poll until nothing is left. The descriptor stays the caller's: it has to stay
+ * From now on, writes the eight bytes of the number 1 to `fd` (an eventfd, or the write end of a pipe) when there is something
+ * to poll for, so that an event loop can wait for it: once, and then not again before the next poll. On a wake-up read `fd`
+ * first (of a pipe, all that is in it), then poll until nothing is left. The descriptor stays the caller's: it has to stay
  * open, and its pipe's read end too, until this was called with -1, or the queue is freed; after either returns it is not
  * written to any more. Does not block.
  *

@@ -32,9 +32,7 @@ impl Engine {
         self.ensure_scheduler().map_err(StoreError::Fatal)?; // it also closes in the background
         let (call, core) = {
             let mut table = self.lock();
-            if table.stage == Stage::Closed || table.stage == Stage::Ended {
-                return Err(StoreError::Fatal(Error::Closed));
-            }
+            check_open(&table).map_err(StoreError::Fatal)?;
             // Held until the answer is there, so that the limiter is not forgotten before.
             let core = table.limiters[limiter].core.clone();
             (table.call(limiter, verb, self.clock.now()), core)
@@ -81,16 +79,22 @@ impl Engine {
     /// Looks whether the store is fit for use.
     pub(crate) fn check_store(&self) -> Result<crate::ServerInfo, Error> {
         self.check_process()?;
+        check_open(&self.lock())?;
         self.store().check().map_err(to_error)
     }
 
     /// The names of all limiters in the store, sorted.
     pub(crate) fn limiter_names(&self) -> Result<Vec<String>, Error> {
         self.check_process()?;
+        check_open(&self.lock())?;
         let mut names = self.store().limiters().map_err(to_error)?;
         names.sort();
         Ok(names)
     }
+}
+
+fn check_open(table: &Table) -> Result<(), Error> {
+    if matches!(table.stage, Stage::Closed | Stage::Ended) { Err(Error::Closed) } else { Ok(()) }
 }
 
 fn to_error(error: StoreError) -> Error {

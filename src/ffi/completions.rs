@@ -70,9 +70,11 @@ impl Queue {
 
 /// Eight bytes that read as the number 1: what an eventfd takes, and any pipe.
 fn ring(fd: i32) {
+    if is_full(fd) {
+        return; // whoever waits for it will wake up
+    }
     let one = 1u64;
-    // SAFETY: eight bytes are readable at `one`; a bad descriptor is an error like others. They cannot be many: there is one
-    // write for each poll at most, so that neither counter nor pipe gets full, unless by others.
+    // SAFETY: eight bytes are readable at `one`; a bad descriptor is an error like others.
     while unsafe { libc::write(fd, (&raw const one).cast(), size_of::<u64>()) } < 0 {
         let error = std::io::Error::last_os_error();
         if error.kind() != std::io::ErrorKind::Interrupted {
@@ -82,6 +84,14 @@ fn ring(fd: i32) {
             return;
         }
     }
+}
+
+/// Whether a write would block, as it may to a pipe whose reader takes eight bytes at a time and polls more often. It would
+/// keep a thread of the library, or a caller that was promised not to be.
+fn is_full(fd: i32) -> bool {
+    let mut look = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one element, as said. It returns at once.
+    unsafe { libc::poll(&raw mut look, 1, 0) == 0 }
 }
 
 /// Makes an empty queue in `*completions`, which the caller frees with `fq_completions_free`. Does not block.
@@ -102,9 +112,9 @@ pub unsafe extern "C" fn fq_completions_new(
     unsafe { guard::call(err, body) }
 }
 
-/// From now on, writes the eight bytes of the number 1 to `fd` (an eventfd, or the write end of a pipe, better non-blocking)
-/// when there is something to poll for, so that an event loop can wait for it: once, and then not again before the next
-/// poll. On a wake-up read `fd` first, then poll until nothing is left. The descriptor stays the caller's: it has to stay
+/// From now on, writes the eight bytes of the number 1 to `fd` (an eventfd, or the write end of a pipe) when there is something
+/// to poll for, so that an event loop can wait for it: once, and then not again before the next poll. On a wake-up read `fd`
+/// first (of a pipe, all that is in it), then poll until nothing is left. The descriptor stays the caller's: it has to stay
 /// open, and its pipe's read end too, until this was called with -1, or the queue is freed; after either returns it is not
 /// written to any more. Does not block.
 ///
@@ -120,7 +130,12 @@ pub unsafe extern "C" fn fq_completions_set_fd(
         if fd < -1 {
             return Err(Error::invalid("fd", format!("{fd} is no descriptor; -1 takes the present one away")));
         }
-        *queue.fd.lock() = Some(fd).filter(|fd| *fd >= 0);
+        let mut present = queue.fd.lock();
+        if queue.completions.is_closed() {
+            return Err(Error::invalid("completions", "it was freed just now"));
+        }
+        *present = Some(fd).filter(|fd| *fd >= 0);
+        drop(present);
         queue.completions.renotify(); // for what came before
         Ok(())
     };
@@ -170,8 +185,8 @@ pub unsafe extern "C" fn fq_completions_poll(
 pub extern "C" fn fq_completions_free(completions: *mut fq_completions) {
     guard::quiet((), || {
         if let Some(queue) = handle::take::<Queue>(completions) {
+            queue.completions.close(); // first, so that nobody sets another descriptor
             *queue.fd.lock() = None;
-            queue.completions.close();
         }
     });
 }

@@ -2,6 +2,8 @@
 
 use std::ffi::c_char;
 
+use once_cell::sync::Lazy;
+
 use super::completions::{Queue, fq_completions};
 use super::config::{Config, fq_config};
 use super::error::fq_error;
@@ -163,13 +165,19 @@ pub unsafe extern "C" fn fq_acquire_start(
         let queue = handle::get::<Queue>(completions)?;
         // SAFETY: the caller's word.
         let request = unsafe { read_request(request) }?;
-        match ticket.is_null() {
-            true => limiter.acquire_start(&request, queue.completions(), token).map(drop),
-            false => {
-                let ticket = handle::get::<Ticket>(ticket)?;
-                limiter.acquire_start_with(&ticket, &request, queue.completions(), token)
-            }
+        let (given, made);
+        let ticket = if ticket.is_null() {
+            made = limiter.ticket();
+            &made
+        } else {
+            given = handle::get::<Ticket>(ticket)?;
+            &*given
+        };
+        limiter.acquire_start_with(ticket, &request, queue.completions(), token)?;
+        if queue.completions().is_closed() {
+            ticket.cancel(); // freed meanwhile, perhaps before it knew of this request
         }
+        Ok(())
     };
     // SAFETY: the caller's word.
     unsafe { guard::call(err, body) }
@@ -185,9 +193,10 @@ pub unsafe extern "C" fn fq_limiter_status(
     err: *mut *mut fq_error,
 ) -> fq_status {
     let body = || {
-        let status = handle::get::<Limiter>(limiter)?.status()?;
         // SAFETY: the caller's word.
-        unsafe { memory::write_sized(info, &info_of(&status), "info") }
+        let out = unsafe { memory::SizedOut::new(info, "info") }?;
+        out.put(&info_of(&handle::get::<Limiter>(limiter)?.status()?));
+        Ok(())
     };
     // SAFETY: the caller's word.
     unsafe { guard::call(err, body) }
@@ -233,12 +242,14 @@ pub extern "C" fn fq_limiter_free(limiter: *mut fq_limiter) {
     guard::quiet((), || drop(handle::take::<Limiter>(limiter)));
 }
 
+/// What NULL asks for. A copy shares the empty label, which to make is a good part of what a call costs here.
+static PLAIN: Lazy<Request> = Lazy::new(Request::new);
+
 /// # Safety
 /// `request` is NULL or a request.
 unsafe fn read_request(request: *const fq_request) -> Result<Request, Error> {
-    let default = Request::new();
     if request.is_null() {
-        return Ok(default);
+        return Ok(PLAIN.clone());
     }
     let empty = fq_request { size: 0, flags: 0, max_wait_ms: 0, cost: 0, label: std::ptr::null(), label_len: 0 };
     // SAFETY: the caller's word.
@@ -248,9 +259,9 @@ unsafe fn read_request(request: *const fq_request) -> Result<Request, Error> {
     }
     // SAFETY: the caller's word.
     let label = unsafe { memory::text(asked.label, asked.label_len, "label") }?;
-    let request = default
+    let plain = PLAIN.clone();
+    let request = if label.is_empty() { plain } else { plain.label(label) }
         .cost(asked.cost)
-        .label(label)
         .report_position(asked.flags & FQ_REPORT_POSITION != 0)
         .report_permit(asked.flags & FQ_REPORT_PERMIT != 0);
     Ok(match asked.max_wait_ms {

@@ -88,24 +88,37 @@ pub(super) unsafe fn read_sized<T: Sized32>(from: *const T, defaults: T, what: &
     Ok(value)
 }
 
-/// Writes as much of `value` as the caller's struct has room for, and leaves its size as it was.
-///
-/// # Errors
-/// [`Error::Invalid`] for NULL, or a size that no version had.
-///
-/// # Safety
-/// `to` is NULL, or as many bytes can be read and written there as its first field says.
-pub(super) unsafe fn write_sized<T: Sized32>(to: *mut T, value: &T, what: &'static str) -> Result<(), Error> {
-    if to.is_null() {
-        return Err(Error::invalid(what, "there has to be a place for it, this is NULL"));
+/// A place for a sized struct. Like any other it is emptied at once, down to zeros; its size stays as it was.
+pub(super) struct SizedOut<T> {
+    place: *mut T,
+    /// How much of it both sides know.
+    size: usize,
+}
+
+impl<T: Sized32> SizedOut<T> {
+    /// # Errors
+    /// [`Error::Invalid`] for NULL, or a size that no version had.
+    ///
+    /// # Safety
+    /// `place` is NULL, or as many bytes can be read and written there as its first field says, for as long as this lives.
+    pub(super) unsafe fn new(place: *mut T, what: &'static str) -> Result<Self, Error> {
+        if place.is_null() {
+            return Err(Error::invalid(what, "there has to be a place for it, this is NULL"));
+        }
+        // SAFETY: at least the size is there, by the caller's word.
+        let size = unsafe { sized_len::<T>(place.cast(), what) }?;
+        // SAFETY: so much is writable.
+        unsafe { place.cast::<u8>().add(size_of::<u32>()).write_bytes(0, size - size_of::<u32>()) };
+        Ok(SizedOut { place, size })
     }
-    // SAFETY: at least the size is there, by the caller's word.
-    let size = unsafe { sized_len::<T>(to.cast(), what) }?;
-    let after_size = std::mem::size_of::<u32>();
-    let from = (&raw const *value).cast::<u8>();
-    // SAFETY: so much is writable, and `value` is at least as long.
-    unsafe { std::ptr::copy_nonoverlapping(from.add(after_size), to.cast::<u8>().add(after_size), size - after_size) };
-    Ok(())
+
+    /// Writes as much of `value` as there is room for.
+    pub(super) fn put(&self, value: &T) {
+        let after_size = size_of::<u32>();
+        let (from, to) = ((&raw const *value).cast::<u8>(), self.place.cast::<u8>());
+        // SAFETY: so much is writable by the word of the one who made this, and `value` is at least as long.
+        unsafe { std::ptr::copy_nonoverlapping(from.add(after_size), to.add(after_size), self.size - after_size) };
+    }
 }
 
 /// How much of the struct both sides know.

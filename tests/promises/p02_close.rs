@@ -46,6 +46,8 @@ fn after_a_close_every_call_says_closed() {
             assert_eq!(limiter.acquire(&patient()).expect_err("closed"), Error::Closed);
             assert_eq!(limiter.try_acquire(&Request::new()).expect_err("closed"), Error::Closed);
             assert_eq!(limiter.status().expect_err("closed"), Error::Closed);
+            assert_eq!(client.check().expect_err("closed"), Error::Closed);
+            assert_eq!(client.limiters().expect_err("closed"), Error::Closed);
             assert_eq!(client.limiter("other").limit(1).open().expect_err("closed"), Error::Closed);
             let completions = Completions::new();
             limiter.acquire_start(&patient(), &completions, 9).expect("a promise of one completion");
