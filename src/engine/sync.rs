@@ -107,7 +107,7 @@ impl Engine {
         synced: Synced,
     ) -> bool {
         if let Some(config) = &synced.config {
-            self.learn_config(turn.table, limiter, version, config, turn.now);
+            self.learn_config(turn, limiter, version, config);
         }
         self.confirm(turn, limiter, sent_at);
         if turn.table.limiters[limiter].restoring() {
@@ -193,8 +193,8 @@ impl Engine {
         }
     }
 
-    fn learn_config(&self, table: &mut Table, limiter: LimiterIndex, version: u64, config: &ConfigView, now: Nanos) {
-        let state = &mut table.limiters[limiter];
+    fn learn_config(&self, turn: &mut Turn<'_>, limiter: LimiterIndex, version: u64, config: &ConfigView) {
+        let state = &mut turn.table.limiters[limiter];
         let ours = &state.own;
         let another_won = !ours.is_empty() && !config.declared.is_empty() && config.declared != *ours;
         if another_won && state.version != version {
@@ -212,9 +212,32 @@ impl Engine {
             declares: false,
             description: state.declaration.description.clone(),
         });
-        state.settings = config.settings();
+        let before = std::mem::replace(&mut state.settings, config.settings());
         // A lease that became shorter holds at once.
-        state.core.valid_until.fetch_min(now + state.lease(), Ordering::AcqRel);
+        state.core.valid_until.fetch_min(turn.now + state.lease(), Ordering::AcqRel);
         state.version = version;
+        if state.settings.max_wait != before.max_wait {
+            self.wait_as_declared(turn, limiter);
+        }
+    }
+
+    /// Who waits as long as the limiter says does so by its new word, counted from the start: the first request after a
+    /// change was made elsewhere begins by the old one.
+    fn wait_as_declared(&self, turn: &mut Turn<'_>, limiter: LimiterIndex) {
+        let state = &turn.table.limiters[limiter];
+        let max_wait = nanos(crate::settings::from_millis(state.settings.max_wait));
+        let unsent = state.unsent.iter().map(|(_, no)| *no);
+        let queued = state.queued.keys().map(|(_, no)| *no);
+        let waiting: Vec<TicketNo> = unsent.chain(queued).chain(state.in_flight.iter().copied()).collect();
+        for no in waiting {
+            let Some(slot) = turn.table.tickets.get(&no) else { continue };
+            let waiter = slot.waiter.clone();
+            if !waiter.may_wait() || !waiter.terms.get().is_some_and(|terms| terms.waits_as_declared) {
+                continue;
+            }
+            turn.table.disarm(waiter.deadline(), Timer::Deadline(no));
+            waiter.set_deadline(waiter.started().saturating_add(max_wait));
+            turn.table.arm(waiter.deadline(), Timer::Deadline(no), turn.fx);
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! One request, as its owner and the engine share it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_channel::{Receiver, Sender};
 use once_cell::sync::OnceCell;
@@ -30,7 +31,10 @@ pub(crate) struct Terms {
     pub label: Arc<str>,
     pub may_wait: bool,
     pub started: Nanos,
-    pub deadline: Nanos,
+    /// Changed under the engine's lock only.
+    deadline: AtomicU64,
+    /// The request waits as long as its limiter says, also when that changes.
+    pub waits_as_declared: bool,
     /// Whether the queue is told of each new position.
     pub reports_position: bool,
     /// Whether the queue is told what happens to the permit.
@@ -43,6 +47,7 @@ impl Terms {
     /// `max_wait` is the limiter's, for a request that has none of its own. Without wait there is still the round
     /// trip, which `patience` bounds.
     pub(crate) fn new(request: &Request, max_wait: Nanos, now: Nanos, patience: Nanos, sink: Sink) -> Self {
+        let waits_as_declared = request.max_wait.is_none();
         let max_wait = request.max_wait.map_or(max_wait, crate::clock::nanos);
         let bound = if max_wait == 0 { patience } else { max_wait };
         Terms {
@@ -50,7 +55,8 @@ impl Terms {
             label: request.label.clone(),
             may_wait: max_wait > 0,
             started: now,
-            deadline: if bound == NEVER { NEVER } else { now.saturating_add(bound) },
+            deadline: AtomicU64::new(now.saturating_add(bound)),
+            waits_as_declared,
             reports_position: request.report_position && matches!(sink, Sink::Queue { .. }),
             reports_permit: request.report_permit,
             sink,
@@ -127,7 +133,14 @@ impl Waiter {
     }
 
     pub(crate) fn deadline(&self) -> Nanos {
-        self.terms.get().map_or(NEVER, |t| t.deadline)
+        self.terms.get().map_or(NEVER, |t| t.deadline.load(Ordering::Relaxed))
+    }
+
+    /// The limiter's `max_wait` is another now. Under the engine's lock; timers are the caller's business.
+    pub(crate) fn set_deadline(&self, deadline: Nanos) {
+        if let Some(terms) = self.terms.get() {
+            terms.deadline.store(deadline, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn started(&self) -> Nanos {

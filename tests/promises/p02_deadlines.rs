@@ -225,3 +225,29 @@ fn a_cancel_after_the_grant_comes_too_late_and_changes_nothing() {
         assert!(matches!(error, Error::Invalid { what: "ticket", .. }), "{error:?}");
     });
 }
+
+/// Also for the first request after the change, whose process has not heard of it.
+#[test]
+fn an_operators_max_wait_holds_for_who_waits_and_for_who_comes_next() {
+    const SHORT: Duration = Duration::from_millis(50);
+    on_both(|world| {
+        let (operator, limiter) = (world.limiter(1), world.limiter(1));
+        let held = take(&operator);
+        let completions = Completions::new();
+        queue_up(&limiter, &completions, 1, &Request::new(), 0);
+        queue_up(&limiter, &completions, 2, &patient(), 1);
+        configure(&operator, fairq::Change::new().max_wait(SHORT));
+        limiter.acquire_start(&Request::new(), &completions, 3).expect("start");
+        let mut ended = Vec::new();
+        eventually("both have timed out", SOON, || {
+            world.clock.advance(Duration::from_millis(10));
+            ended.extend(completions.poll(3, Duration::from_millis(20)));
+            ended.len() == 2
+        });
+        for done in ended {
+            assert!(matches!(done.result, Err(Error::TimedOut { .. })) && done.token != 2, "{done:?}");
+        }
+        held.release().expect("release");
+        granted(&completions, 2).release().expect("release");
+    });
+}
