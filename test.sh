@@ -274,11 +274,11 @@ need_commands() {
     done
 }
 
-# run_script SCRIPT: one that says itself what it had to skip.
+# run_script SCRIPT: one that says itself, in its last line, what it had to skip.
 run_script() {
     local status=0
     "$1" 2>&1 | tee "$work/script" || status=$?
-    [[ $status != "$SKIP" ]] || skip "$(grep -i skipped "$work/script" | tail -n 1)"
+    [[ $status != "$SKIP" ]] || skip "$(tail -n 1 "$work/script")"
     return "$status"
 }
 

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# One line for processes of several languages: builds their workers, and runs line.py. Python is the one of
-# bindings/python/run-tests.sh, or $FAIRQ_PYTHON, with the package installed. Exit status 77: something is missing.
+# One line for processes of several languages: builds their workers, and runs line.py. Python is one that
+# bindings/python/run-tests.sh has made, or $FAIRQ_PYTHON, with the package installed. Exit status 77: something is missing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 readonly SKIP=77
 target=${CARGO_TARGET_DIR:-target}
-python=${FAIRQ_PYTHON:-target/python-venv/bin/python}
+python=${FAIRQ_PYTHON:-$(ls -t "$target"/python-venv/*/bin/python 2>/dev/null | head -n 1)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 skip() {
-    echo "skipped: $*" >&2
+    printf '%s\n' "$*"
     exit "$SKIP"
 }
 
@@ -24,7 +24,7 @@ find_server() {
 
 server=$(find_server)
 [[ -n $server ]] || skip "no redis-server"
-"$python" -c 'import fairq' 2>/dev/null || skip "no Python with fairq: run bindings/python/run-tests.sh first"
+[[ -n $python ]] && "$python" -c 'import fairq' 2>/dev/null || skip "no Python with fairq: run bindings/python/run-tests.sh first"
 command -v cc >/dev/null || skip "no C compiler"
 
 cargo build --release --all-features --bin fairq --example line_worker
