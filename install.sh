@@ -165,9 +165,9 @@ uninstall_all() {
     rmdir "$destdir$libdir/cmake/fairq" 2>/dev/null || true
 }
 
-# So that the new library is found by programs at once; only where it is looked for.
+# So that programs find the new library at once, where they look for it by themselves.
 refresh_loader() {
-    [[ -z $destdir && $(uname -s) == Linux && $(id -u) == 0 ]] || return 0
+    [[ -z $destdir && $(uname -s) == Linux && $(id -u) == 0 && $libdir/ =~ ^(/usr/local|/usr|)/lib ]] || return 0
     ! command -v ldconfig >/dev/null || ldconfig
 }
 

@@ -369,10 +369,22 @@ everything() {
     run_bench
 }
 
+quick() {
+    prepare
+    check_abi
+    run_plain
+    run_cxx
+}
+
+asan_library() {
+    prepare
+    run_asan_library
+}
+
 case ${1:-all} in
     all) everything ;;
-    --quick) prepare && check_abi && run_plain && run_cxx ;;
-    --asan-library) prepare && run_asan_library ;;
+    --quick) quick ;;
+    --asan-library) asan_library ;;
     -h | --help) usage && exit ;;
     *) usage >&2 && exit 2 ;;
 esac

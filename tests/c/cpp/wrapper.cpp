@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <string>
 #include <thread>
@@ -284,6 +285,26 @@ static void results_do_not_throw_until_they_are_asked_to() {
     CHECK(at.client.limiter(std::nothrow, "\xff").status() == fairq::status::invalid);
 }
 
+static long resident_kb() {
+    std::ifstream file("/proc/self/statm");
+    long total = 0, resident = 0;
+    CHECK(file >> total >> resident);
+    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+// The library keeps what was not freed, where no tool sees it as lost.
+static void a_hundred_thousand_failures_leave_nothing() {
+    const char* scale = std::getenv("FAIRQ_TEST_SCALE");
+    const bool is_full = scale == nullptr || std::atoi(scale) >= 100;
+    fairq::config options;
+    long before = 0;
+    for (int round = 0, rounds = is_full ? 110000 : 100; round < rounds; ++round) {
+        CHECK(options.set(std::nothrow, "limt", "1").status() == fairq::status::invalid);
+        before = round == 10000 ? resident_kb() : before;
+    }
+    CHECK(!is_full || resident_kb() < before + 8192);
+}
+
 static void what_was_moved_from_is_refused() {
     world at(1);
     fairq::completions queue;
@@ -513,6 +534,7 @@ int main() {
         TEST(errors_say_what_to_do),
         TEST(a_server_out_of_reach_is_unavailable),
         TEST(results_do_not_throw_until_they_are_asked_to),
+        TEST(a_hundred_thousand_failures_leave_nothing),
         TEST(what_was_moved_from_is_refused),
         TEST(a_closed_client_says_so),
         TEST(a_ticket_cancels_from_another_thread),

@@ -199,9 +199,9 @@ class LoopMailbox:
             self._next = at + 1
 
     def _deliver(self, event: _abi.Event) -> None:
-        kind = event.kind
         if _process.is_left_over():
             return
+        kind = event.kind
         if kind == _abi.FQ_EVENT_DONE:
             request = self.pending.get(event.token)
             if request is not None:
