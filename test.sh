@@ -1,6 +1,11 @@
 #!/usr/bin/env bash
 # Installs what the tests need, runs every check, and ends with a table.
 set -euo pipefail
+
+# What a shell starts in its background ignores Ctrl-C, and so would all those programs here whose Ctrl-C is tested.
+if [[ $(trap -p INT) == *"''"* ]] && env --default-signal=INT true 2>/dev/null; then
+    exec env --default-signal=INT,QUIT "${BASH_SOURCE[0]}" "$@"
+fi
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 usage() {
