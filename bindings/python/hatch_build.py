@@ -68,7 +68,9 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         for place in [root / "rust", root.parent.parent]:
             if (place / "Cargo.toml").is_file() and (place / "lua").is_dir():
                 return place
-        sys.exit(f"fairq: no Rust sources in {root / 'rust'} or {root.parent.parent}; build in a clone, or from an sdist")
+        sys.exit(
+            f"fairq: no Rust sources in {root / 'rust'} or {root.parent.parent}; build in a clone, or from an sdist"
+        )
 
     def library(self) -> Path:
         """The library: the one that FAIRQ_LIBRARY names, or a new one."""

@@ -109,10 +109,12 @@ struct race {
 static void *cancel_at_random(void *argument) {
     struct race *race = argument;
     struct chance chance = {77};
+    struct hesitation hesitation = {on_memory() ? 3000 : 600000, 0};
     for (uint64_t round = 0; round < race->rounds; round++) {
         pthread_barrier_wait(&race->line);
-        dawdle(&chance, on_memory() ? 3000 : 600000); /* a grant takes as long */
+        dawdle(&chance, hesitation.longest);
         fq_status status = fq_cancel(race->ticket, NULL);
+        note_cancel(&hesitation, status);
         CHECK(status == FQ_OK || status == FQ_STALE);
         status == FQ_OK ? race->cancelled++ : race->stale++;
         pthread_barrier_wait(&race->line);
@@ -129,7 +131,7 @@ static void *hold_now_and_then(void *argument) {
     while (__atomic_load_n(&race->rounds, __ATOMIC_ACQUIRE) != 0) {
         fq_permit *permit = NULL;
         CHECK_OK(fq_acquire(limiter, &request, NULL, &permit, &err));
-        dawdle(&chance, 6000);
+        dawdle(&chance, 3000);
         fq_permit_free(permit);
         dawdle(&chance, 3000);
     }

@@ -232,3 +232,13 @@ void dawdle(struct chance *chance, uint64_t longest) {
     for (volatile uint64_t step = 0; step < steps; step++) {
     }
 }
+
+void note_cancel(struct hesitation *hesitation, fq_status status) {
+    hesitation->in_a_row = status == FQ_OK ? hesitation->in_a_row + 1 : 0;
+    if (hesitation->in_a_row == 100 && hesitation->longest < UINT64_C(1) << 26) {
+        hesitation->longest *= 2;
+        hesitation->in_a_row = 0;
+    } else if (status == FQ_STALE && hesitation->longest > 1000) {
+        hesitation->longest -= hesitation->longest / 4;
+    }
+}

@@ -133,5 +133,13 @@ struct chance {
 uint64_t below(struct chance *chance, uint64_t bound);
 /* Does nothing for a moment. */
 void dawdle(struct chance *chance, uint64_t longest);
+/*
+ * How long to dawdle before a cancel, so that now it wins and now the grant, on machines of any speed: twice as long after
+ * each hundred cancels in a row that came early enough, until one does not.
+ */
+struct hesitation {
+    uint64_t longest, in_a_row;
+};
+void note_cancel(struct hesitation *hesitation, fq_status status);
 
 #endif

@@ -1,7 +1,7 @@
 """What the binding costs above the library: `python benches/bench.py [--waiters N] [--rounds N] [--url URL]`.
 
-The floor is the library called by ctypes with nothing around it. Each figure is the best of several tries, since a busy
-machine only ever adds to it.
+The floor is the library called by ctypes with nothing around it. Each figure is the best of several tries, and of the
+process's CPU time, since what else a machine does only ever adds to it.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ from fairq._library import fq
 TRIES = 7
 
 
-def best(rounds: int, work: Callable[[int], None]) -> float:
-    """Microseconds for each of the rounds."""
-    work(rounds // 10)  # warm
-    times = []
-    for _ in range(TRIES):
-        start = time.perf_counter()
-        work(rounds)
-        times.append(time.perf_counter() - start)
-    return min(times) / rounds * 1e6
+def microseconds(rounds: int, work: Callable[[int], None]) -> float:
+    start = time.process_time()
+    work(rounds)
+    return (time.process_time() - start) / rounds * 1e6
+
+
+def compare(what: str, rounds: int, floor: Callable[[int], None], ours: Callable[[int], None]) -> None:
+    """By turns, since a machine is not always equally fast."""
+    tries = [(microseconds(rounds, floor), microseconds(rounds, ours)) for _ in range(TRIES)]
+    alone, all_in_all = (min(figures) for figures in zip(*tries))
+    print(f"{what}: {all_in_all:.1f} us; the library alone {alone:.1f} us; above it {all_in_all - alone:.1f} us")
 
 
 class Floor:
@@ -131,23 +133,19 @@ def main() -> None:
     options = arguments.parse_args()
     before, threads_before = resident(), threads()
     client = fairq.Client(options.url)
-    crowd_line = client.limiter("bench:crowd", limit=1)
-    crowd = Crowd(crowd_line)
+    line = client.limiter("bench:line", limit=1)
+    crowd = Crowd(line)
     crowd(options.waiters)
-    print(f"{options.waiters} asyncio waiters: {crowd.memory:.0f} MiB resident ({crowd.memory - before:.0f} above the start)")
-    print(f"  threads beside the loop's: {crowd.threads - 1} (at the start {threads_before - 1})")
+    print(f"{options.waiters} asyncio waiters")
+    print(f"  memory: {crowd.memory:.0f} MiB resident, {crowd.memory - before:.0f} of them for this")
+    print(f"  threads: {crowd.threads - threads_before} beside the loop's")
 
     free = client.limiter("bench:free", limit=1_000)
-    floor = best(options.rounds, Floor(free).blocking)
-    ours = best(options.rounds, blocking(free))
-    print(f"uncontended acquire + release: {ours:.2f} us, the library alone {floor:.2f}, above it {ours - floor:.2f}")
-    ours = best(options.rounds, uncontended(free))
-    print(f"the same in asyncio: {ours:.2f} us, above the library {ours - floor:.2f}")
-
-    line = client.limiter("bench:line", limit=1)
-    floor = best(options.waiters, Floor(line).waiting)
-    ours = best(options.waiters, crowd)
-    print(f"asyncio acquire + release among {options.waiters} waiters: {ours:.2f} us, the library alone {floor:.2f}, above it {ours - floor:.2f}")
+    alone = Floor(free).blocking
+    compare("acquire + release, alone", options.rounds, alone, blocking(free))
+    compare("acquire + release, alone, in asyncio", options.rounds, alone, uncontended(free))
+    many = f"acquire + release, among {options.waiters} asyncio waiters"
+    compare(many, options.waiters, Floor(line).waiting, crowd)
     assert threading.active_count() == 1
 
 

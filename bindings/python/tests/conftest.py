@@ -15,8 +15,9 @@ import time
 from pathlib import Path
 from typing import Any, Callable, Coroutine, Iterator, Optional
 
-import fairq
 import pytest
+
+import fairq
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PATIENCE = float(os.environ.get("FAIRQ_TEST_PATIENCE", "60"))

@@ -6,9 +6,10 @@ import ctypes
 import re
 from pathlib import Path
 
-import fairq
 import pytest
 from conftest import REPOSITORY
+
+import fairq
 from fairq import _abi, _errors, _library
 
 HEADER = REPOSITORY / "include/fairq.h"
@@ -61,11 +62,18 @@ def test_constants_have_the_values_of_c() -> None:
 
 def test_every_function_is_declared() -> None:
     header = prototypes()
-    assert set(re.findall(r"\b(fq_\w+)\(", re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.DOTALL))) == set(header)
+    assert set(re.findall(r"\b(fq_\w+)\(", re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.DOTALL))) == set(
+        header
+    )
     assert set(header) == set(_abi.PROTOTYPES)
 
 
-NUMBERS = {"uint64_t": ctypes.c_uint64, "int32_t": ctypes.c_int32, "fq_status": ctypes.c_int32, "size_t": ctypes.c_size_t}
+NUMBERS = {
+    "uint64_t": ctypes.c_uint64,
+    "int32_t": ctypes.c_int32,
+    "fq_status": ctypes.c_int32,
+    "size_t": ctypes.c_size_t,
+}
 
 
 def places(parameter: str) -> tuple[object, ...]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
+import math
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, AsyncIterator
 
-import fairq
 import pytest
 from conftest import PATIENCE, Run, idle, wait_until, wait_until_async, waiting
+
+import fairq
 
 
 def test_a_permit_is_held_for_the_block(one: fairq.Limiter, run: Run) -> None:
@@ -127,14 +130,14 @@ def test_positions_end_with_a_failure_too(one: fairq.Limiter, run: Run) -> None:
             assert [position.position async for position in request.positions()] == [1]
             with pytest.raises(fairq.TimedOut):
                 await request
-            waiting_already = asyncio.ensure_future((request := one.acquire_async(PATIENCE, positions=True)))
+            waiting_already = asyncio.ensure_future(request := one.acquire_async(PATIENCE, positions=True))
             await wait_until_async(waiting(one, 1))
             async for position in request.positions():
                 assert position.position == 1
                 request.cancel()
             with pytest.raises(fairq.Cancelled):
                 await waiting_already
-            late = asyncio.ensure_future((request := one.acquire_async(PATIENCE)))
+            late = asyncio.ensure_future(request := one.acquire_async(PATIENCE))
             await wait_until_async(waiting(one, 1))
             with pytest.raises(fairq.Invalid, match="positions=True"):
                 request.positions()
@@ -184,7 +187,7 @@ def test_a_closed_client_ends_them_all(one: fairq.Limiter, run: Run) -> None:
 
 def test_decorated_functions_hold_a_permit(one: fairq.Limiter, run: Run) -> None:
     @one.limited(max_wait=15)
-    async def used(add: int) -> int:
+    async def used(add: int) -> Any:
         return (await one.status_async()).used + add
 
     @one.limited(max_wait=15)
@@ -199,8 +202,17 @@ def test_decorated_functions_hold_a_permit(one: fairq.Limiter, run: Run) -> None
         finally:
             words.append("closed")
 
+    class Called:
+        async def __call__(self) -> int:
+            await asyncio.sleep(0)
+            return one.status().used
+
     async def main() -> None:
         assert await used(10) == 11
+        await wait_until_async(idle(one))
+        assert await one.limited(max_wait=15)(Called())() == 1
+        await wait_until_async(idle(one))
+        assert await one.limited(max_wait=15)(functools.partial(used.__wrapped__, 20))() == 21
         await wait_until_async(idle(one))
         steps: Any = stream(words := ["a", "b", "c"])
         assert one.status().used == 0
@@ -268,7 +280,7 @@ def test_a_loop_that_ends_takes_its_requests_along(one: fairq.Limiter, how: str,
     first = one.acquire()
 
     async def main() -> list[Any]:
-        tasks = [asyncio.ensure_future(one.acquire_async(PATIENCE)) for _ in range(3)]
+        tasks = [asyncio.ensure_future(one.acquire_async(math.inf)) for _ in range(3)]
         # A grant that nobody has looked at yet, behind those who wait.
         await wait_until_async(waiting(one, 3))
         return tasks

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
+import math
 from typing import Any, Awaitable, Callable
 
-import fairq
 import pytest
 from conftest import PATIENCE, Run, idle, wait_until, wait_until_async, waiting
+
+import fairq
 from fairq import _loop
 
 Stream = Callable[[fairq.Limiter], Awaitable[None]]
 
 
 async def with_block(limiter: fairq.Limiter) -> None:
-    async with limiter.acquire_async(PATIENCE):
+    async with limiter.acquire_async(math.inf):
         for _ in range(3):
             await asyncio.sleep(0)
 
 
 async def with_positions(limiter: fairq.Limiter) -> None:
-    request = limiter.acquire_async(PATIENCE)
+    request = limiter.acquire_async(math.inf)
     try:
         async for _ in request.positions():
             await asyncio.sleep(0)
@@ -33,7 +36,7 @@ async def with_positions(limiter: fairq.Limiter) -> None:
 
 
 async def with_release(limiter: fairq.Limiter) -> None:
-    permit = await limiter.acquire_async(PATIENCE)
+    permit = await limiter.acquire_async(math.inf)
     with permit:
         await asyncio.sleep(0)
         with contextlib.suppress(fairq.Stale):
@@ -41,7 +44,7 @@ async def with_release(limiter: fairq.Limiter) -> None:
 
 
 async def with_watcher(limiter: fairq.Limiter) -> None:
-    async with limiter.acquire_async(PATIENCE) as permit:
+    async with limiter.acquire_async(math.inf) as permit:
         watcher = asyncio.ensure_future(permit.wait_lost())
         try:
             await asyncio.sleep(0)
@@ -50,9 +53,7 @@ async def with_watcher(limiter: fairq.Limiter) -> None:
 
 
 @pytest.mark.parametrize("stream", [with_block, with_positions, with_release, with_watcher])
-def test_streams_cancelled_anywhere_leave_nothing(
-    client: fairq.Client, name: str, run: Run, stream: Stream
-) -> None:
+def test_streams_cancelled_anywhere_leave_nothing(client: fairq.Client, name: str, run: Run, stream: Stream) -> None:
     """1,000 streams; each is cancelled after another number of the loop's turns, so that all points are met."""
     limiter = client.limiter(name, limit=3)
 
@@ -97,7 +98,7 @@ class Situation:
 
 async def waiting_task(limiter: fairq.Limiter) -> Situation:
     first = await limiter.acquire_async()
-    situation = Situation(limiter, first, limiter.acquire_async(PATIENCE))
+    situation = Situation(limiter, first, limiter.acquire_async(math.inf))
     await wait_until_async(waiting(limiter, 1))
     return situation
 
@@ -179,7 +180,7 @@ def test_one_who_only_watches_and_is_cancelled(
 
     async def main() -> None:
         first = await one.acquire_async()
-        awaited, alone = one.acquire_async(PATIENCE, positions=True), one.acquire_async(PATIENCE)
+        awaited, alone = one.acquire_async(math.inf, positions=True), one.acquire_async(math.inf)
         task = asyncio.ensure_future(awaited)
         watchers = [asyncio.ensure_future(watch(awaited)), asyncio.ensure_future(watch(alone))]
         await wait_until_async(waiting(one, 2))
@@ -204,7 +205,7 @@ def test_a_wait_for_that_ends_with_the_grant(one: fairq.Limiter, run: Run) -> No
             first = await one.acquire_async()
             loop.call_later(round_ * 1e-4, first._give_back)
             try:
-                permit = await asyncio.wait_for(one.acquire_async(PATIENCE), round_ % 10 * 1e-3)
+                permit = await asyncio.wait_for(one.acquire_async(math.inf), round_ % 10 * 1e-3)
             except asyncio.TimeoutError:
                 first._give_back()
             else:
@@ -217,13 +218,11 @@ def test_a_wait_for_that_ends_with_the_grant(one: fairq.Limiter, run: Run) -> No
 def test_a_request_that_nobody_has_leaves_the_line(one: fairq.Limiter, run: Run) -> None:
     async def main() -> None:
         async with one.acquire_async():
-            request = one.acquire_async(PATIENCE)
+            request = one.acquire_async(math.inf)
             async for _ in request.positions():
                 break
             assert one.status().waiting == 1
             del request
-            import gc
-
             gc.collect()
             await wait_until_async(waiting(one, 0))
 
@@ -235,7 +234,7 @@ def test_nothing_is_known_of_requests_that_have_ended(one: fairq.Limiter, run: R
     async def main() -> None:
         mailbox = _loop.running_mailbox()
         first = await one.acquire_async()
-        tasks = [asyncio.ensure_future(one.acquire_async(PATIENCE)) for _ in range(10)]
+        tasks = [asyncio.ensure_future(one.acquire_async(math.inf)) for _ in range(10)]
         await wait_until_async(waiting(one, 10))
         for task in tasks:
             task.cancel()
@@ -256,7 +255,7 @@ def test_an_interrupt_in_the_middle_of_the_news_loses_none(one: fairq.Limiter) -
     async def main() -> None:
         mailbox: Any = _loop.running_mailbox()
         first = await one.acquire_async()
-        tasks = [asyncio.ensure_future(one.acquire_async(PATIENCE)) for _ in range(5)]
+        tasks = [asyncio.ensure_future(one.acquire_async(math.inf)) for _ in range(5)]
         await wait_until_async(waiting(one, 5))
         deliver, calls = mailbox._deliver, 0
 

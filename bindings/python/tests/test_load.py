@@ -26,7 +26,9 @@ limiter = client.limiter(name, limit=1)
 
 
 def test_ten_thousand_waiters(script: Callable[[str], Script]) -> None:
-    crowd = script(MEASURE + """
+    crowd = script(
+        MEASURE
+        + """
 async def one():
     async with limiter.acquire_async(600):
         pass
@@ -48,7 +50,8 @@ async def main():
     say(limiter.status().granted_total)
 
 asyncio.run(main())
-""")
+"""
+    )
     threads, resident = crowd.line().split()
     assert int(threads) <= 1 + 3
     assert float(resident) <= (100 if CPYTHON else 300)
@@ -56,8 +59,40 @@ asyncio.run(main())
     assert crowd.finish() == ""
 
 
-# A round is granted, or cancelled in line. The first rounds fill what is kept (tables, caches, the heap of each thread);
-# after them nothing grows. A leak of 32 bytes a round would be 6 MiB.
+def test_no_descriptor_is_left(script: Callable[[str], Script]) -> None:
+    """Who has to wait needs one; without, it fails, and leaves nothing in line."""
+    poor = script(
+        MEASURE
+        + """
+import resource
+first = limiter.acquire()
+loop = asyncio.new_event_loop()
+async def wait():
+    async with limiter.acquire_async(60):
+        pass
+
+limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+for attempt in [lambda: limiter.acquire(60), lambda: loop.run_until_complete(wait())] * 3:
+    try:
+        attempt()
+    except OSError as error:
+        assert not isinstance(error, fairq.Error), error
+    else:
+        raise AssertionError(attempt)
+resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+wait_until(lambda: limiter.status().waiting == 0)
+first.release()
+limiter.acquire(60).release()
+loop.run_until_complete(wait())
+loop.close()
+"""
+    )
+    assert poor.finish() == ""
+
+
+# A round is granted, or cancelled in line. The first rounds fill what is kept (tables, caches, the heap of each
+# thread); after them nothing grows. A leak of 32 bytes a round would be 6 MiB.
 FLAT = """
 rounds = {rounds}
 warm(rounds // 10)

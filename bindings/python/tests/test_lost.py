@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import queue
 import signal
+import socket
 import threading
 from typing import Any
 
-import fairq
 import pytest
-from conftest import PATIENCE, Run, Script, idle, wait_until, wait_until_async, waiting
+from conftest import PATIENCE, Run, Script, idle, wait_until, waiting
+
+import fairq
 
 
 @pytest.fixture
@@ -198,8 +200,6 @@ class Proxy:
     """Between a client and a server; it may swallow an answer, and close the connection that waits for it."""
 
     def __init__(self, url: str) -> None:
-        import socket
-
         self._to = url[len("unix://") :]
         self.dropped = 0
         self._drop = threading.Event()
@@ -215,8 +215,6 @@ class Proxy:
         return self
 
     def __exit__(self, *_: object) -> None:
-        import socket
-
         for each in self._sockets:
             try:
                 each.shutdown(socket.SHUT_RDWR)
@@ -225,8 +223,6 @@ class Proxy:
             each.close()
 
     def _accept(self) -> None:
-        import socket
-
         while True:
             try:
                 client, _ = self._listener.accept()
@@ -239,8 +235,6 @@ class Proxy:
             threading.Thread(target=self._pass, args=(server, client, True), daemon=True).start()
 
     def _pass(self, source: Any, target: Any, answers: bool) -> None:
-        import socket
-
         try:
             while data := source.recv(65536):
                 if answers and self._drop.is_set():

@@ -8,9 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import fairq
 import pytest
 from conftest import REPOSITORY
+
+import fairq
 
 PACKAGE = REPOSITORY / "bindings/python"
 

@@ -6,9 +6,10 @@ import multiprocessing
 import signal
 from typing import Callable
 
-import fairq
 import pytest
-from conftest import PATIENCE, REPOSITORY, Script, idle, wait_until, waiting
+from conftest import PATIENCE, Script, idle, wait_until
+
+import fairq
 
 # --- the end of a process
 
@@ -149,7 +150,9 @@ limiter = client.limiter(name, limit=3)
 
 
 def test_a_child_cannot_use_what_it_inherits(script: Callable[[str], Script]) -> None:
-    family = script(FORK + """
+    family = script(
+        FORK
+        + """
 permit, ticket = limiter.acquire(), limiter.ticket()
 watched = limiter.acquire()
 watched.on_lost(print)
@@ -173,19 +176,26 @@ def child():
     del permit, ticket, watched
     import gc
     gc.collect()
+    with fairq.Client("memory:") as mine:  # and what was left behind is not used again
+        for _ in range(10):
+            mine.limiter("own", limit=1).acquire(60).release()
 
 forked(child)
 assert permit.is_valid() and watched.is_valid() and limiter.status().used == 2
 permit.release()
 waiter.join()
 watched.release()
-""")
+"""
+    )
     assert family.finish() == ""
 
 
 def test_a_child_opens_a_client_of_its_own(script: Callable[[str], Script], url: str) -> None:
-    family = script(FORK + """
+    family = script(
+        FORK
+        + """
 permit = limiter.acquire()
+permit.on_lost(print)
 async def hold():
     async with limiter.acquire_async() as inherited:
         def child():
@@ -198,8 +208,10 @@ async def hold():
                         other.on_lost(print)
                         say("asyncio", other.is_valid())
                 asyncio.run(in_loop())
-                with again.acquire(60) as other:
-                    other.on_lost(print)
+                told = threading.Event()
+                with mine.limiter(name + ":short", limit=1, max_hold=0.1).acquire(60) as other:
+                    other.on_lost(lambda lost: told.set())
+                    assert told.wait(60)
             assert inherited.fence
             refused(inherited.is_valid)
         forked(child)
@@ -207,8 +219,28 @@ async def hold():
 asyncio.run(hold())
 assert permit.is_valid()
 permit.release()
-""")
+"""
+    )
     assert family.finish() == "blocking True\nasyncio True\n"
+
+
+def test_a_child_goes_on_with_a_loop_that_stood_still(script: Callable[[str], Script]) -> None:
+    family = script(
+        FORK
+        + """
+loop = asyncio.new_event_loop()
+async def use(limiter):
+    async with limiter.acquire_async(60) as permit:
+        return permit.is_valid()
+assert loop.run_until_complete(use(limiter))
+def child():
+    with fairq.Client(url) as mine:
+        assert loop.run_until_complete(use(mine.limiter(name, limit=3)))
+forked(child)
+loop.close()
+"""
+    )
+    assert family.finish() == ""
 
 
 def test_a_child_ends_like_any_interpreter(script: Callable[[str], Script], client: fairq.Client, name: str) -> None:

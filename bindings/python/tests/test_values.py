@@ -7,8 +7,9 @@ import pickle
 from decimal import Decimal
 from fractions import Fraction
 
-import fairq
 import pytest
+
+import fairq
 from fairq import _abi, _units
 
 NOT_TIMES = [-1, -0.001, -math.inf, math.nan, "15", b"1", object(), 1j, 10**400]
@@ -44,9 +45,8 @@ def test_seconds_are_whole_milliseconds_rounded_up(seconds: float, millis: int) 
 
 def test_a_wait_too_short_for_the_clock_ends(one: fairq.Limiter) -> None:
     """S6: it is no wait of 0, and none for ever."""
-    with one.acquire():
-        with pytest.raises(fairq.TimedOut):
-            one.acquire(max_wait=0.0004)
+    with one.acquire(), pytest.raises(fairq.TimedOut):
+        one.acquire(max_wait=0.0004)
 
 
 @pytest.mark.parametrize("seconds", [0, 15, math.inf, None])

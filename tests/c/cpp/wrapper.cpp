@@ -490,7 +490,7 @@ static void options_are_set_as_what_they_are() {
     const fairq::client client(url(), {{"subscribe", "true"}, {"io_timeout", "1s"}});
     fairq::client(url(), fairq::config().set("subscribe", false)).check();
     const fairq::limiter limiter = client.limiter(new_name(), options);
-    const fairq::permit permit = limiter.acquire();
+    const fairq::permit permit = limiter.acquire(waiting(1min));
     const fairq::limiter_status now = limiter.status();
     CHECK(now.limit == 4 && now.used == 1 && now.holders == 1 && now.waiting == 0 && now.max_queue == 7U);
     CHECK(now.max_wait == 2ms && now.lease == 4s && now.max_hold == fairq::forever && now.grace == 0ms);

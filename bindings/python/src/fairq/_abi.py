@@ -1,6 +1,7 @@
 """The C ABI as ctypes sees it: constants, struct layouts, prototypes. Mirrors `include/fairq.h`; a test compares them.
 
-Handles are names, not addresses, so they travel as plain integers: 0 is NULL, and an old one is refused, never followed.
+Handles are names, not addresses, so they travel as plain integers: 0 is NULL, and an old one is refused, never
+followed.
 """
 
 from __future__ import annotations
@@ -135,7 +136,8 @@ STRUCTS: dict[str, type[Structure]] = {
     "fq_event": Event,
 }
 
-# What they measure where the library was built: 64 bits. Any other size means that this ctypes lays them out differently.
+# What they measure where the library was built: 64 bits. Any other size means that this ctypes lays them out
+# differently.
 SIZES = {"fq_option": 32, "fq_request": 40, "fq_limiter_info": 120, "fq_position": 16, "fq_event": 48}
 
 

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class Acquisition(Coroutine[Any, Any, Permit]):
-    """A request for a permit: `await` it for the permit, or use it in `async with`. It starts with the first of these, or
-    with `positions()`, and belongs to one event loop.
+    """A request for a permit: `await` it for the permit, or use it in `async with`. It starts with the first of these,
+    or with `positions()`, and belongs to one event loop.
 
-    When the task that awaits it is cancelled, so is the request: it leaves the line, and a grant that was on its way goes
-    back.
+    When the task that awaits it is cancelled, so is the request: it leaves the line, and a grant that was on its way
+    goes back.
     """
 
     __slots__ = (
@@ -49,9 +49,9 @@ class Acquisition(Coroutine[Any, Any, Permit]):
         self._coroutine: Optional[Coroutine[Any, Any, Permit]] = None
 
     def cancel(self) -> bool:
-        """Takes the request back. True: nobody gets a permit from it, and who awaits it gets `Cancelled`. False: its permit
-        was taken, or it had failed; so this may end every use of a request. Does not block; the store is told in the
-        background. For the loop's thread; others use `loop.call_soon_threadsafe(request.cancel)`.
+        """Takes the request back. True: nobody gets a permit from it, and who awaits it gets `Cancelled`. False: its
+        permit was taken, or it had failed; so this may end every use of a request. Does not block; the store is told in
+        the background. For the loop's thread; others use `loop.call_soon_threadsafe(request.cancel)`.
         """
         if self._taken:
             return False
@@ -62,12 +62,15 @@ class Acquisition(Coroutine[Any, Any, Permit]):
 
     def positions(self) -> Positions:
         """For `async for`: where the request stands in line, each time that it moves; the first at once when it has to
-        wait. Ends when the request does, with or without a permit: then `await` it. Who is too slow misses the older ones.
+        wait. Ends when the request does, with or without a permit: then `await` it. Who is too slow misses the older
+        ones.
 
         A task that is cancelled in this loop cancels the request, unless another task awaits it.
         """
         if self._request is not None and not self._positions:
-            raise Invalid("positions: the request goes on without; start it by this, or with acquire_async(positions=True)")
+            raise Invalid(
+                "positions: the request goes on without; start it by this, or with acquire_async(positions=True)"
+            )
         self._positions = True
         return Positions(self)
 

@@ -12,8 +12,6 @@ class Bell:
     __slots__ = ("reader", "writer")
 
     def __init__(self) -> None:
-        self.reader = -1
-        self.writer = -1
         if sys.version_info >= (3, 10) and hasattr(os, "eventfd"):
             self.reader = self.writer = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         else:
@@ -36,12 +34,11 @@ class Bell:
             pass  # nobody rang, or another took it
 
     def close(self) -> None:
-        """Closes the descriptors; may be called again."""
+        """Closes the descriptors; may be called again.
+
+        Only its owner knows when the library does not write to it any more: so it does not close itself.
+        """
         reader, writer = self.reader, self.writer
         self.reader = self.writer = -1
         for fd in {reader, writer} - {-1}:
             os.close(fd)
-
-    def __del__(self) -> None:
-        if hasattr(self, "writer"):
-            self.close()

@@ -24,8 +24,8 @@ class Client:
     """One instance of fairq: it has a connection or two and a thread or two, however many limiters and waiters it has.
 
     `url`: `memory:` for this process alone (`memory:NAME` is a world of its own), `redis://`, `rediss://` (TLS) or
-    `unix:///path/to/socket` for a cluster of processes. Connects with the first request; does not block. Times are seconds,
-    `None` is the default; see `fairq.OPTIONS`. Any thread may use it. A forked child opens one of its own.
+    `unix:///path/to/socket` for a cluster of processes. Connects with the first request; does not block. Times are
+    seconds, `None` is the default; see `fairq.OPTIONS`. Any thread may use it. A forked child opens one of its own.
 
     Closed by `close()`, by the end of a `with` or `async with` block, and at the interpreter's exit.
 
@@ -72,8 +72,8 @@ class Client:
     ) -> Limiter:
         """Opens the limiter `name`, 1 to 256 bytes of UTF-8. Without a `limit` it is one that others have declared.
 
-        Times are seconds, `math.inf` is for ever or no bound, `None` the default; `fairq.OPTIONS` says what each does. Does not
-        block.
+        Times are seconds, `math.inf` is for ever or no bound, `None` the default; `fairq.OPTIONS` says what each does.
+        Does not block.
 
         Raises `Invalid`, `Closed`, `Forked`.
         """
@@ -101,9 +101,9 @@ class Client:
             fail(status, error.value)
 
     def close(self, drain: float = 0.0) -> None:
-        """Closes the client: every waiter ends with `Closed`; what is held is kept until it is given back or `drain` seconds are
-        over, then taken back; all its threads end. Blocks for `drain` and a few seconds at most. Safe to call more than once,
-        from any thread.
+        """Closes the client: every waiter ends with `Closed`; what is held is kept until it is given back or `drain`
+        seconds are over, then taken back; all its threads end. Blocks for `drain` and a few seconds at most. Safe to
+        call more than once, from any thread.
 
         Raises `Forked`.
         """

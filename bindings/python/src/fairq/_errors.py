@@ -34,7 +34,7 @@ class StatusCode(enum.IntEnum):
 
 
 class Error(Exception):
-    """Why a request ended without a permit, or a call without a result. Its text says what went wrong and what to do."""
+    """Why a request ended without a permit, or a call without a result. Its text says what to do."""
 
     status: ClassVar[StatusCode] = StatusCode.INTERNAL
     """Which status of the library it is."""

@@ -21,17 +21,22 @@ def limited(limiter: Limiter, max_wait: Optional[float], cost: int, label: str) 
     ask_async = functools.partial(limiter.acquire_async, max_wait, cost=cost, label=label)
 
     def decorate(function: _F) -> _F:
-        if inspect.isasyncgenfunction(function):
+        if _is(inspect.isasyncgenfunction, function):
             wrapper = _async_generator(function, ask_async)
-        elif inspect.iscoroutinefunction(function):
+        elif _is(inspect.iscoroutinefunction, function):
             wrapper = _coroutine(function, ask_async)
-        elif inspect.isgeneratorfunction(function):
+        elif _is(inspect.isgeneratorfunction, function):
             wrapper = _generator(function, ask)
         else:
             wrapper = _plain(function, ask)
         return cast(_F, functools.wraps(function)(wrapper))
 
     return decorate
+
+
+def _is(kind: Callable[[Any], bool], function: Callable[..., Any]) -> bool:
+    """Whether a function, or what an object does when it is called, is of that kind."""
+    return kind(function) or kind(getattr(function, "__call__", None))  # noqa: B004
 
 
 def _plain(function: Callable[..., Any], ask: Callable[[], Any]) -> Callable[..., Any]:

@@ -92,9 +92,7 @@ class Limiter:
         """Its name."""
         encoded, limiter, error = text(name, "name"), _abi.Handle(), _abi.Handle()
         with config(options) as settings:
-            status = fq.limiter_open(
-                client._handle, encoded, len(encoded), settings, byref(limiter), byref(error)
-            )
+            status = fq.limiter_open(client._handle, encoded, len(encoded), settings, byref(limiter), byref(error))
         if status:
             fail(status, error.value)
         self._handle = limiter.value
@@ -118,13 +116,14 @@ class Limiter:
     ) -> Permit:
         """Waits in line for a permit: a context manager, which gives it back in the background.
 
-        Blocks for `max_wait` seconds at most (`None`: as the limiter says; 0: have it at once or not at all; `math.inf`),
-        and a little, whatever the store does; a signal's exception such as `KeyboardInterrupt` ends the wait at once. Any number of
-        threads may wait. `cost` is how much of the limit the permit takes, `label` (up to 256 bytes of UTF-8) what operators see. A
-        `ticket` lets other threads cancel or watch, and serves for one request.
+        Blocks for `max_wait` seconds at most (`None`: as the limiter says; 0: have it at once or not at all;
+        `math.inf`), and a little, whatever the store does; a signal's exception such as `KeyboardInterrupt` ends the
+        wait at once. Any number of threads may wait; each has a file descriptor open meanwhile. `cost` is how much of
+        the limit the permit takes, `label` (up to 256 bytes of UTF-8) what operators see. A `ticket` lets other threads
+        cancel or watch, and serves for one request.
 
-        Raises `TimedOut`, `QueueFull`, `Cancelled`, `Closed`, `Impossible`, `Revoked`, `Unavailable`, `Overloaded`, `Invalid`,
-        `Configuration`, `Server`, `NoSuchLimiter`, `Forked`.
+        Raises `TimedOut`, `QueueFull`, `Cancelled`, `Closed`, `Impossible`, `Revoked`, `Unavailable`, `Overloaded`,
+        `Invalid`, `Configuration`, `Server`, `NoSuchLimiter`, `Forked`.
         """
         wanted = asked(max_wait, cost, label)
         mailbox = _mailbox.take()
@@ -141,9 +140,7 @@ class Limiter:
             _process.freeze_if_left_over()
         raise error
 
-    def try_acquire(
-        self, *, cost: int = 1, label: str = "", ticket: Optional[Ticket] = None
-    ) -> Optional[Permit]:
+    def try_acquire(self, *, cost: int = 1, label: str = "", ticket: Optional[Ticket] = None) -> Optional[Permit]:
         """Takes a permit if that needs no waiting, passing nobody who waits; `None` otherwise. Blocks for a round trip.
 
         Raises as `acquire`, but neither `TimedOut` nor `QueueFull`.
@@ -162,17 +159,15 @@ class Limiter:
         positions: bool = False,
     ) -> Acquisition:
         """A request for an event loop, to be awaited or used in `async with`; see `Acquisition`. Takes and raises what
-        `acquire` does. `positions=True` if `Acquisition.positions` is to be used after it is started. Does not block; no
-        thread waits.
+        `acquire` does. `positions=True` if `Acquisition.positions` is to be used after it is started. Does not block;
+        no thread waits.
         """
         return Acquisition(self, asked(max_wait, cost, label), positions)
 
-    def limited(
-        self, max_wait: Optional[float] = None, *, cost: int = 1, label: str = ""
-    ) -> Callable[[_F], _F]:
+    def limited(self, max_wait: Optional[float] = None, *, cost: int = 1, label: str = "") -> Callable[[_F], _F]:
         """A decorator: each call of the function waits for a permit, as by `acquire` or, for an asynchronous function,
-        `acquire_async`, and holds it until it returns. Of a generator, asynchronous or not, it is held from the first step until it is
-        exhausted or closed.
+        `acquire_async`, and holds it until it returns. Of a generator, asynchronous or not, it is held from the first
+        step until it is exhausted or closed.
         """
         return limited(self, max_wait, cost, label)
 
@@ -194,8 +189,8 @@ class Limiter:
         return _status(self.name, info)
 
     def set_limit(self, limit: int) -> None:
-        """Changes the limit while the limiter runs, as its operator. Lowering it revokes nothing; nobody is admitted until
-        use is below it. Stands above what processes declare, until it is reset. Blocks for two round trips.
+        """Changes the limit while the limiter runs, as its operator. Lowering it revokes nothing; nobody is admitted
+        until use is below it. Stands above what processes declare, until it is reset. Blocks for two round trips.
 
         Raises as `status`, and `UnknownOutcome` when the answer was lost.
         """
@@ -215,9 +210,9 @@ class Limiter:
         paused: Optional[bool] = None,
         reset: Optional[bool] = None,
     ) -> None:
-        """Changes settings while the limiter runs, as its operator; `None` leaves one as it is. Times are seconds, `math.inf`
-        is no bound. `paused=True` admits nobody until it is `False` again; `reset=True` forgets what operators have set before. Blocks
-        for two round trips.
+        """Changes settings while the limiter runs, as its operator; `None` leaves one as it is. Times are seconds,
+        `math.inf` is no bound. `paused=True` admits nobody until it is `False` again; `reset=True` forgets what
+        operators have set before. Blocks for two round trips.
 
         Raises as `set_limit`.
         """

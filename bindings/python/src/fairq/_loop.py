@@ -1,7 +1,7 @@
 """asyncio: one completion queue for each event loop, however many requests wait in it.
 
-The queue rings an eventfd that the loop watches; then all the news there is are taken in one go. A request is known by a
-number that is never used again, so that late news of a cancelled one cannot be taken for another's.
+The queue rings an eventfd that the loop watches; then all the news there is are taken in one go. A request is known by
+a number that is never used again, so that late news of a cancelled one cannot be taken for another's.
 """
 
 from __future__ import annotations
@@ -135,6 +135,7 @@ class LoopMailbox:
         handle, self._bell = _abi.Handle(), Bell()
         status = fq.completions_new(byref(handle), self._error_at)
         if status:
+            self._bell.close()
             fail(status, self._error.value)
         self.handle = handle.value
         fq.completions_set_fd(self.handle, self._bell.writer, None)
@@ -176,10 +177,10 @@ class LoopMailbox:
     def drain(self) -> None:
         """Takes all the news there is. Runs nobody else's code, so that it is never entered twice."""
         try:
-            more = True
-            while more:
+            if self._next < self._filled.value:
                 self._deliver_all()
-                more = self._poll() == _BATCH
+            while self._poll() == _BATCH:
+                self._deliver_all()
             self._deliver_all()
         except BaseException:
             # A signal's handler raises anywhere. The next drain begins with what is left, and this has the loop do it.

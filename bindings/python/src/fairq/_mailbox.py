@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import itertools
 import select
+import threading
 from ctypes import addressof, sizeof
 from typing import TYPE_CHECKING, List, Optional
 
-from . import _abi, _process
+from . import _abi, _process, _watch
 from ._bell import Bell
 from ._errors import fail
 from ._library import fq
@@ -26,16 +27,15 @@ new_token = itertools.count(1).__next__
 """A number for a request, never used again."""
 
 _MAX_SPARE = 64
+_LOOK_UP_MS = 200
 _spare: List[Mailbox] = []
 
 
 class Mailbox:
-    """A completion queue for one request at a time, with the structs that its calls need. Used by one thread at a time."""
+    """A completion queue for one request, and one thread, at a time; with the structs that its calls need."""
 
     __slots__ = (
         "_asked",
-        "_request",
-        "_request_at",
         "_bell",
         "_count",
         "_count_at",
@@ -44,6 +44,8 @@ class Mailbox:
         "_event_at",
         "_generation",
         "_poller",
+        "_request",
+        "_request_at",
         "event",
         "handle",
         "token",
@@ -104,7 +106,10 @@ class Mailbox:
     def _sleep(self) -> None:
         """Waits in the system's `poll`, which signals interrupt, and not in the library, where they could not."""
         bell = self.bell()
-        self._poller.poll()
+        # A signal that comes just before the system's call does not interrupt it. Python handles signals in its main
+        # thread, so it is that one which looks up from time to time.
+        main = threading.current_thread() is threading.main_thread()
+        self._poller.poll(_LOOK_UP_MS if main else None)
         if self._generation != _process.generation:
             raise _process.forked()  # by a signal handler that forked and returned; the ring is the parent's
         bell.clear()
@@ -115,15 +120,15 @@ class Mailbox:
             bell = Bell()
             self._poller = select.poll()
             self._poller.register(bell.reader, select.POLLIN)
+            self._bell = bell  # before the library knows it: then it stays open as long
             fq.completions_set_fd(self.handle, bell.writer, None)  # rings at once for what has come already
-            self._bell = bell
         return self._bell
 
     def discard(self) -> None:
         """Cancels the request if it goes on, gives back what nobody has taken, and closes the queue.
 
-        May be called again, as after an interrupt; and after its permit was taken and given back, whose name is an old one
-        then, which is no harm.
+        May be called again, as after an interrupt; and after its permit was taken and given back, whose name is an old
+        one then, which is no harm.
         """
         fq.completions_free(self.handle)
         fq.permit_free(self.event.permit)
@@ -177,6 +182,3 @@ def put(mailbox: Mailbox) -> None:
 def _forget() -> None:
     """The library knows none of a parent's queues in a child, so to free them touches nothing."""
     _spare.clear()
-
-
-from . import _watch  # noqa: E402  (it needs Mailbox)

@@ -61,8 +61,8 @@ class Home(Protocol):
 
 
 class Permit:
-    """A held slot of a limiter. It is given back by `release()`, at the end of a `with` or `async with` block, or at last
-    when it is collected as garbage (with a `ResourceWarning`). Any thread may use it.
+    """A held slot of a limiter. It is given back by `release()`, at the end of a `with` or `async with` block, or at
+    last when it is collected as garbage (with a `ResourceWarning`). Any thread may use it.
     """
 
     __slots__ = (
@@ -134,7 +134,7 @@ class Permit:
 
     @property
     def lost(self) -> bool:
-        """Whether it is lost for good, so that guarded work has to stop; also after it was given back. Does not block."""
+        """Whether it is lost for good (or was, when it was given back): guarded work has to stop. Does not block."""
         return self.state == PermitState.LOST
 
     def _check_process(self) -> None:
@@ -146,8 +146,8 @@ class Permit:
     def on_lost(self, callback: Callable[[LostPermit], object]) -> None:
         """Calls `callback(lost)` once, should the permit be lost before it is given back; soon, if it is lost already.
 
-        A permit from `acquire_async` calls it in its event loop's thread; any other in the thread `fairq-events`, which is
-        started by the first use of this, one for all of the process. It has to be quick. Does not block.
+        A permit from `acquire_async` calls it in its event loop's thread; any other in the thread `fairq-events`, which
+        is started by the first use of this, one for all of the process. It has to be quick. Does not block.
         """
 
         def watcher(lost: Optional[LostPermit]) -> None:
@@ -209,8 +209,8 @@ class Permit:
     # --- its end
 
     def release(self) -> None:
-        """Gives the slot back, and waits for the store's answer: at most about twice the option `io_timeout`; after that
-        the release goes on in the background, and `Unavailable` is raised. Blocks.
+        """Gives the slot back, and waits for the store's answer: at most about twice the option `io_timeout`; after
+        that the release goes on in the background, and `Unavailable` is raised. Blocks.
 
         Raises `Stale` or `PermitLost` when it had been given or taken back before, `Closed`, `Forked`.
         """

@@ -16,8 +16,9 @@ generation = 0
 """Counts the forks between the process that imported this and the present one: a child knows itself by it."""
 
 ending = False
-"""The interpreter is about to exit, and the clients are being closed. The threads that are left are daemons, which end in the
-middle of whatever they do: what becomes of their requests is not told any more, for it would only make them complain."""
+"""The interpreter is about to exit, and the clients are being closed. The threads that are left are daemons, which end
+in the middle of whatever they do: what becomes of their requests is not told any more, for it would only make them
+complain."""
 
 _in_child: List[Callable[[], None]] = []
 

@@ -84,7 +84,8 @@ class Asked(NamedTuple):
     label: bytes
 
 
-# Most requests ask for what others did before, and then this is the same object. `typed`, since 1.0 is no cost, but equals 1.
+# Most requests ask for what others did before, and then this is the same object. `typed`, since 1.0 is no cost, but
+# equals 1.
 @lru_cache(maxsize=512, typed=True)
 def asked(max_wait: Optional[float], cost: int, label: str) -> Asked:
     """What callers ask for.

@@ -1,7 +1,7 @@
 """Lost permits of blocking requests.
 
-While the body of `with limiter.acquire():` runs, nobody looks into the permit's mailbox. Whoever calls `on_lost` on such
-a permit makes one daemon thread do so, for all of the process; it sleeps until there is news.
+While the body of `with limiter.acquire():` runs, nobody looks into the permit's mailbox. Whoever calls `on_lost` on
+such a permit makes one daemon thread do so, for all of the process; it sleeps until there is news.
 """
 
 from __future__ import annotations
