@@ -1,0 +1,3 @@
+module fairq
+
+go 1.19

@@ -1,0 +1,5 @@
+//go:build !race
+
+package fairq_test
+
+const withRaceDetector = false
