@@ -211,9 +211,11 @@ impl Queue {
         }
     }
 
-    /// The request will complete here.
-    pub(crate) fn expect(&self, waiter: &Arc<Waiter>) {
-        self.starts.lock().open.insert(address(waiter), Arc::downgrade(waiter));
+    /// The request will complete here. False: nobody will poll for it any more.
+    pub(crate) fn expect(&self, waiter: &Arc<Waiter>) -> bool {
+        let mut starts = self.starts.lock();
+        starts.open.insert(address(waiter), Arc::downgrade(waiter));
+        !starts.closed
     }
 
     /// The one completion of a request.

@@ -177,7 +177,9 @@ impl Engine {
             turn.fx.waits = matches!(sink, Sink::Blocking);
             let terms = Terms::new(request, max_wait, turn.now, nanos(self.patience), sink);
             match waiter.terms.try_insert(terms) {
-                Ok(Terms { sink: Sink::Queue { queue, .. }, .. }) => queue.expect(waiter),
+                Ok(Terms { sink: Sink::Queue { queue, .. }, .. }) if !queue.expect(waiter) => {
+                    waiter.refuse(TicketState::Cancelled, Error::Cancelled);
+                }
                 Ok(_) => {}
                 Err(_) => {
                     return Err(Error::invalid("ticket", "it was started already: take a new one for each request"));

@@ -165,19 +165,13 @@ pub unsafe extern "C" fn fq_acquire_start(
         let queue = handle::get::<Queue>(completions)?;
         // SAFETY: the caller's word.
         let request = unsafe { read_request(request) }?;
-        let (given, made);
-        let ticket = if ticket.is_null() {
-            made = limiter.ticket();
-            &made
-        } else {
-            given = handle::get::<Ticket>(ticket)?;
-            &*given
-        };
-        limiter.acquire_start_with(ticket, &request, queue.completions(), token)?;
-        if queue.completions().is_closed() {
-            ticket.cancel(); // freed meanwhile, perhaps before it knew of this request
+        match ticket.is_null() {
+            true => limiter.acquire_start(&request, queue.completions(), token).map(drop),
+            false => {
+                let ticket = handle::get::<Ticket>(ticket)?;
+                limiter.acquire_start_with(&ticket, &request, queue.completions(), token)
+            }
         }
-        Ok(())
     };
     // SAFETY: the caller's word.
     unsafe { guard::call(err, body) }

@@ -2,7 +2,6 @@
 //! variable `FAIRQ_LOG` asks for them.
 
 use std::fmt::{self, Write as _};
-use std::io::Write as _;
 use std::sync::Once;
 
 use tracing::field::{Field, Visit};
@@ -18,7 +17,7 @@ pub(super) fn start() {
         match asked.parse::<LevelFilter>() {
             // A Rust host that loads this has its own already, which stays.
             Ok(level) => drop(tracing::subscriber::set_global_default(Lines { level })),
-            Err(_) => eprintln!("fairq: FAIRQ_LOG={asked:?} is none of off, error, warn, info, debug, trace"),
+            Err(_) => say(format_args!("FAIRQ_LOG={asked:?} is none of off, error, warn, info, debug, trace")),
         }
     });
 }
@@ -39,9 +38,7 @@ impl Subscriber for Lines {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line::default();
         event.record(&mut line);
-        // Nobody to tell when standard error is closed.
-        let level = event.metadata().level();
-        let _ = writeln!(std::io::stderr(), "fairq {}[{level}]: {}{}", std::process::id(), line.message, line.fields);
+        say(format_args!("{}: {}{}", event.metadata().level(), line.message, line.fields));
     }
 
     // The library has no spans.
@@ -52,6 +49,14 @@ impl Subscriber for Lines {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
     fn enter(&self, _: &Id) {}
     fn exit(&self, _: &Id) {}
+}
+
+/// Straight to the descriptor, in one write: a lock of the standard library's could be held by a thread that a forked child
+/// does not have.
+fn say(what: fmt::Arguments<'_>) {
+    let text = format!("fairq[{}] {what}\n", std::process::id());
+    // SAFETY: so many bytes are readable. Nobody is there to be told when standard error is closed.
+    let _ = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
 }
 
 #[derive(Default)]

@@ -39,6 +39,7 @@ static void a_url_that_means_nothing(void) {
         "http://user:secret@host/", "redis://user:secret@host:99999/", "redis://user:secret@/", "redis://user:secret@host/x",
         "redis://user:secret@ho st/", "rediss://user:secret@[::1/", "redis//user:secret@host",
         "redis://user:secret@host/0?nonsense=1", "redis://user:secret%zz@host:0x/",
+        "user:secret@host", "redis:user:secret@host", "redis:/user:secret@host", "secret@host",
     };
     for (size_t at = 0; at < sizeof urls / sizeof urls[0]; at++) {
         fq_client *client = NULL;

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -181,9 +182,14 @@ class Script:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
-        self._timer = threading.Timer(PATIENCE, self.process.kill)
+        self._timer = threading.Timer(PATIENCE, self._kill_family)
         self._timer.start()
+
+    def _kill_family(self) -> None:
+        """With its children, which would keep the pipes open."""
+        os.killpg(self.process.pid, signal.SIGKILL)
 
     def line(self) -> str:
         """The next line that it says."""
@@ -199,9 +205,9 @@ class Script:
         assert (self.process.returncode, complaints) == (0, ""), f"{self.process.returncode}: {said}{complaints}"
         return said
 
-    def kill(self, signal: int) -> None:
+    def kill(self, number: int) -> None:
         """Ends it by a signal."""
-        self.process.send_signal(signal)
+        self.process.send_signal(number)
         self.process.communicate()
         self._timer.cancel()
 
