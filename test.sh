@@ -297,6 +297,12 @@ run_python_tests() {
     run_script bindings/python/run-tests.sh
 }
 
+# The oldest Go that is promised, and the one at hand, which the linter needs.
+run_go_tests() {
+    need_commands golang-1.19-go gcc libc6-dev pkg-config -- /usr/lib/go-1.19/bin/go gcc pkg-config
+    run_script bindings/go/run-tests.sh
+}
+
 run_gateway_tests() {
     need_commands chromium chromium-driver -- chromium chromedriver
     run_script examples/rag_gateway/run-tests.sh
@@ -322,6 +328,7 @@ all_checks() {
     run_step "C and C++" run_c_tests
     run_step Python run_python_tests
     run_step "RAG gateway" run_gateway_tests
+    run_step Go run_go_tests
     run_step "all languages" run_language_tests
 }
 

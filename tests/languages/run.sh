@@ -33,5 +33,10 @@ cc -std=c99 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -pedantic -Werror -Iinclude 
     "$target/release/libfairq.so" -o "$work/worker"
 ln -s "$(realpath "$target/release/libfairq.so")" "$work/libfairq.so.0"
 
-LD_LIBRARY_PATH=$work "$python" tests/languages/line.py "$server" "$target/release/fairq" \
-    rust="$target/release/examples/line_worker" c="$work/worker" python="$python tests/languages/worker.py"
+workers=(rust="$target/release/examples/line_worker" c="$work/worker" python="$python tests/languages/worker.py")
+if command -v go >/dev/null; then
+    bindings/go/run-tests.sh --worker "$work/go"
+    workers+=(go="$work/go")
+fi
+
+LD_LIBRARY_PATH=$work "$python" tests/languages/line.py "$server" "$target/release/fairq" "${workers[@]}"
