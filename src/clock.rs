@@ -72,7 +72,7 @@ impl Clock {
     pub(crate) fn unix_micros(&self) -> u64 {
         match &self.0 {
             Kind::Machine => {
-                static ANCHOR: once_cell::sync::Lazy<u64> = once_cell::sync::Lazy::new(|| {
+                static ANCHOR: crate::process::Made<u64> = crate::process::Made::new(|| {
                     let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as u64);
                     wall.saturating_sub(boot_time() / 1000)
                 });

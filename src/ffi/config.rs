@@ -2,13 +2,12 @@
 
 use std::ffi::{CString, c_char};
 
-use once_cell::sync::Lazy;
-
 use super::error::{c_string, fq_error};
 use super::status::fq_status;
 use super::{guard, handle, memory};
 use crate::Error;
 use crate::options::{OPTIONS, Scope};
+use crate::process::Made;
 use crate::sync::Mutex;
 
 /// Options for opening a client or a limiter, or for changing a limiter.
@@ -125,7 +124,7 @@ unsafe impl Send for OptionTable {}
 // SAFETY: as above.
 unsafe impl Sync for OptionTable {}
 
-static TABLE: Lazy<OptionTable> = Lazy::new(|| {
+static TABLE: Made<OptionTable> = Made::new(|| {
     let mut texts = Vec::new();
     let mut keep = |text: &str| {
         texts.push(c_string(text));

@@ -2,8 +2,6 @@
 
 use std::ffi::c_char;
 
-use once_cell::sync::Lazy;
-
 use super::completions::{Queue, fq_completions};
 use super::config::{Config, fq_config};
 use super::error::fq_error;
@@ -11,6 +9,7 @@ use super::permit::fq_permit;
 use super::status::fq_status;
 use super::ticket::fq_ticket;
 use super::{FQ_DEFAULT, fq_client, guard, handle, memory, millis, to_millis};
+use crate::process::Made;
 use crate::{Change, Client, Error, Limiter, LimiterBuilder, Request, Ticket};
 
 /// A named limit with a line in front of it.
@@ -237,7 +236,7 @@ pub extern "C" fn fq_limiter_free(limiter: *mut fq_limiter) {
 }
 
 /// What NULL asks for. A copy shares the empty label, which to make is a good part of what a call costs here.
-static PLAIN: Lazy<Request> = Lazy::new(Request::new);
+static PLAIN: Made<Request> = Made::new(Request::new);
 
 /// # Safety
 /// `request` is NULL or a request.

@@ -2,7 +2,7 @@
 //! variable `FAIRQ_LOG` asks for them.
 
 use std::fmt::{self, Write as _};
-use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
@@ -11,15 +11,16 @@ use tracing::{Event, Metadata, Subscriber};
 
 /// Looks into the environment, once.
 pub(super) fn start() {
-    static START: Once = Once::new();
-    START.call_once(|| {
-        let Ok(asked) = std::env::var("FAIRQ_LOG") else { return };
-        match asked.parse::<LevelFilter>() {
-            // A Rust host that loads this has its own already, which stays.
-            Ok(level) => drop(tracing::subscriber::set_global_default(Lines { level })),
-            Err(_) => say(format_args!("FAIRQ_LOG={asked:?} is none of off, error, warn, info, debug, trace")),
-        }
-    });
+    static STARTED: AtomicBool = AtomicBool::new(false);
+    if STARTED.swap(true, Ordering::SeqCst) {
+        return;
+    }
+    let Ok(asked) = std::env::var("FAIRQ_LOG") else { return };
+    match asked.parse::<LevelFilter>() {
+        // A Rust host that loads this has its own already, which stays.
+        Ok(level) => drop(tracing::subscriber::set_global_default(Lines { level })),
+        Err(_) => say(format_args!("FAIRQ_LOG={asked:?} is none of off, error, warn, info, debug, trace")),
+    }
 }
 
 struct Lines {

@@ -1,7 +1,6 @@
 //! The Lua scripts, composed once: a line `--@include NAME` stands for the part `lua/lib/NAME.lua`.
 
-use once_cell::sync::Lazy;
-
+use crate::process::Made;
 use crate::store::Verb;
 
 /// A script as the server knows it.
@@ -23,8 +22,8 @@ const PARTS: [(&str, &str); 6] = [
 
 macro_rules! scripts {
     ($($constant:ident = $file:literal),* $(,)?) => {
-        $(pub(super) static $constant: Lazy<Script> =
-            Lazy::new(|| Script::new($file, include_str!(concat!("../../../lua/", $file, ".lua"))));)*
+        $(pub(super) static $constant: Made<Script> =
+            Made::new(|| Script::new($file, include_str!(concat!("../../../lua/", $file, ".lua"))));)*
 
         pub(super) fn all() -> Vec<&'static Script> {
             vec![$(&$constant),*]
