@@ -102,12 +102,22 @@ def one(client: fairq.Client, name: str) -> fairq.Limiter:
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
 
+def uvloop_or_skip() -> Any:
+    if sys.implementation.name != "cpython":
+        pytest.skip("uvloop is for CPython")
+    try:
+        import uvloop
+    except ImportError:
+        skip("uvloop is not installed")
+    return uvloop
+
+
 @pytest.fixture(params=["asyncio", "uvloop"])
 def run(request: pytest.FixtureRequest) -> Run:
     """Runs a coroutine, in each kind of loop."""
     if request.param == "asyncio":
         return asyncio.run
-    uvloop = pytest.importorskip("uvloop", reason="uvloop is not installed")
+    uvloop = uvloop_or_skip()
 
     def run_it(main: Coroutine[Any, Any, Any]) -> Any:
         loop = uvloop.new_event_loop()

@@ -6,13 +6,14 @@ import asyncio
 import functools
 import gc
 import math
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, AsyncIterator
 
 import pytest
-from conftest import PATIENCE, Run, idle, wait_until, wait_until_async, waiting
+from conftest import PATIENCE, Run, idle, uvloop_or_skip, wait_until, wait_until_async, waiting
 
 import fairq
 
@@ -268,6 +269,26 @@ def test_loops_in_many_threads(one: fairq.Limiter, run: Run) -> None:
     wait_until(idle(one))
 
 
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="elsewhere all is left to the collector")
+def test_failures_leave_nothing_to_the_collector(one: fairq.Limiter, run: Run) -> None:
+    async def main() -> None:
+        async with one.acquire_async():
+            gc.collect()
+            gc.disable()
+            try:
+                for _ in range(50):
+                    for ask in (one.acquire, one.acquire_async):
+                        try:
+                            await ask(0)
+                        except fairq.TimedOut:
+                            pass
+                assert gc.collect() < 50
+            finally:
+                gc.enable()
+
+    run(main())
+
+
 @pytest.mark.parametrize("how", ["closed", "forgotten"])
 @pytest.mark.filterwarnings("ignore:unclosed event loop:ResourceWarning")
 def test_a_loop_that_ends_takes_its_requests_along(one: fairq.Limiter, how: str, run: Run, caplog: Any) -> None:
@@ -276,7 +297,7 @@ def test_a_loop_that_ends_takes_its_requests_along(one: fairq.Limiter, how: str,
     else:
         if how == "forgotten":
             return  # uvloop never lets go of a loop that was not closed
-        loop = pytest.importorskip("uvloop").new_event_loop()
+        loop = uvloop_or_skip().new_event_loop()
     first = one.acquire()
 
     async def main() -> list[Any]:

@@ -49,8 +49,8 @@ class Acquisition(Coroutine[Any, Any, Permit]):
         self._coroutine: Optional[Coroutine[Any, Any, Permit]] = None
 
     def cancel(self) -> bool:
-        """Takes the request back. True: nobody gets a permit from it, and who awaits it gets `Cancelled`. False: its
-        permit was taken, or it had failed; so this may end every use of a request. Does not block; the store is told in
+        """Takes the request back. True: nobody gets a permit from it, and who awaits it gets `Cancelled`. False: it had
+        ended, and its permit was taken; so this may end every use of a request. Does not block; the store is told in
         the background. For the loop's thread; others use `loop.call_soon_threadsafe(request.cancel)`.
         """
         if self._taken:
@@ -99,12 +99,16 @@ class Acquisition(Coroutine[Any, Any, Permit]):
             raise
 
     def _take(self, request: _loop.LoopRequest) -> Permit:
-        permit, request.permit = request.permit, None
-        if permit is None:
-            assert request.error is not None
-            raise request.error
         self._taken = True
-        return permit
+        permit, request.permit = request.permit, None
+        if permit is not None:
+            return permit
+        error, request.error = request.error, None
+        assert error is not None
+        try:
+            raise error
+        finally:
+            del error  # or it would refer to itself, by way of its traceback and this frame
 
     def __del__(self) -> None:
         # Nobody can take the permit any more.

@@ -131,14 +131,14 @@ class Limiter:
             status = mailbox.ask(self._handle, wanted, 0 if ticket is None else ticket._handle)
             if status == _abi.FQ_OK:
                 return Permit(self, mailbox.event.permit, wanted.cost, mailbox, mailbox.token)
-            error = take_error(status, mailbox.event.error)
+            error = mailbox.event.error
         except BaseException:
             mailbox.discard()
             raise
         _mailbox.put(mailbox)
         if status == _abi.FQ_CLOSED:
             _process.freeze_if_left_over()
-        raise error
+        raise take_error(status, error)
 
     def try_acquire(self, *, cost: int = 1, label: str = "", ticket: Optional[Ticket] = None) -> Optional[Permit]:
         """Takes a permit if that needs no waiting, passing nobody who waits; `None` otherwise. Blocks for a round trip.

@@ -73,15 +73,16 @@ class LoopRequest:
 
     def settle(self, event: _abi.Event) -> None:
         """Its one completion."""
-        if self.unwanted or self.settled:
-            fq.permit_free(event.permit)
-            fq.error_free(event.error)
-            self.error = self.error or _cancelled()
-        elif event.status == _abi.FQ_OK:
-            self.permit = Permit(self.limiter, event.permit, self.cost, self.mailbox, self.token)
-            self.mailbox.permits[self.token] = weakref.ref(self.permit)
-        else:
-            self.error = take_error(event.status, event.error)
+        if self.unwanted:
+            free(event)
+            self.error = _cancelled()
+        elif self.permit is None and self.error is None:  # else an interrupt came after that, and before the end
+            if event.status == _abi.FQ_OK:
+                permit = Permit(self.limiter, event.permit, self.cost, self.mailbox, self.token)
+                self.mailbox.permits[self.token] = weakref.ref(permit)
+                self.permit = permit
+            else:
+                self.error = take_error(event.status, event.error)
         self.end()
 
     def end(self) -> None:
@@ -103,6 +104,12 @@ class LoopRequest:
             # Either it is cancelled by this, or a grant is on its way, and goes back when it arrives.
             fq.cancel(self.ticket, None)
         return True
+
+
+def free(event: _abi.Event) -> None:
+    """Of news that nobody wants: gives the permit back."""
+    fq.permit_free(event.permit)
+    fq.error_free(event.error)
 
 
 def _cancelled() -> Cancelled:
@@ -205,7 +212,9 @@ class LoopMailbox:
         kind = event.kind
         if kind == _abi.FQ_EVENT_DONE:
             request = self.pending.get(event.token)
-            if request is not None:
+            if request is None:
+                free(event)
+            else:
                 request.settle(event)
                 self.pending.pop(event.token, None)
         elif kind == _abi.FQ_EVENT_POSITION:
@@ -233,7 +242,7 @@ class LoopMailbox:
         for request in pending.values():
             fq.ticket_free(request.ticket)
         for event in self._events[self._next : self._filled.value]:
-            fq.permit_free(event.permit)
+            free(event)
 
     # --- as the home of its permits
 

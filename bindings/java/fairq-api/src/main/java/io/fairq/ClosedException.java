@@ -1,0 +1,19 @@
+package io.fairq;
+
+import java.time.Duration;
+
+/** The client is closed or closing. */
+public final class ClosedException extends FairqException {
+    private static final long serialVersionUID = 1;
+
+    /**
+     * As the library makes it; for tests of programs too.
+     *
+     * @param message what went wrong and what to do
+     * @param retryable whether the same request may succeed later without anything being changed
+     * @param retryAfter after how long to try again, or null where that is not known
+     */
+    public ClosedException(String message, boolean retryable, Duration retryAfter) {
+        super(StatusCode.CLOSED, message, retryable, retryAfter);
+    }
+}

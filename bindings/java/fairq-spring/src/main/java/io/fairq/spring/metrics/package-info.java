@@ -1,0 +1,2 @@
+/** What operators see of the limiters: metrics of Micrometer's, and a health indicator of Actuator's. */
+package io.fairq.spring.metrics;

@@ -1,0 +1,110 @@
+package io.fairq.spring;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fairq.Limiter;
+import io.fairq.Permit;
+import io.fairq.Request;
+import io.fairq.spring.metrics.FairqHealthAutoConfiguration;
+import io.fairq.spring.metrics.FairqMetricsAutoConfiguration;
+import io.fairq.spring.metrics.LimiterGauges;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import org.junit.jupiter.api.Test;
+import org.springframework.boot.actuate.health.HealthIndicator;
+import org.springframework.boot.actuate.health.Status;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.test.context.FilteredClassLoader;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+
+/** What operators see. */
+class MetricsTest {
+    private final ApplicationContextRunner runner = new ApplicationContextRunner()
+            .withConfiguration(AutoConfigurations.of(
+                    FairqAutoConfiguration.class,
+                    FairqMetricsAutoConfiguration.class,
+                    FairqHealthAutoConfiguration.class))
+            .withPropertyValues(
+                    "fairq.url=memory:metrics",
+                    "fairq.metrics.refresh=1h",
+                    "fairq.limiters.seen.limit=2",
+                    "fairq.limiters.seen.max-queue=1");
+
+    private static double gauge(MeterRegistry registry, String name) {
+        return registry.get(name).tag("limiter", "seen").gauge().value();
+    }
+
+    @Test
+    void howTheLimitersStand() {
+        runner.withBean(MeterRegistry.class, SimpleMeterRegistry::new).run(context -> {
+            MeterRegistry registry = context.getBean(MeterRegistry.class);
+            LimiterGauges gauges = context.getBean(LimiterGauges.class);
+            Checks.get(gauges.refresh());
+            assertThat(gauge(registry, "fairq.limit")).as("nobody has used it").isNaN();
+            Limiter seen = context.getBean(Limiters.class).get("seen");
+            try (Permit held = seen.acquire(Request.ofDefaults().cost(2))) {
+                var waiting = seen.acquireAsync();
+                Checks.inLine(seen, 1);
+                assertThat(gauge(registry, "fairq.used")).as("a scrape asks nobody").isNaN();
+                Checks.get(gauges.refresh());
+                assertThat(gauge(registry, "fairq.limit")).isEqualTo(2);
+                assertThat(gauge(registry, "fairq.used")).isEqualTo(2);
+                assertThat(gauge(registry, "fairq.waiting")).isEqualTo(1);
+                assertThat(Checks.failure(seen.acquireAsync())).isNotNull();
+                waiting.cancel(true);
+                assertThat(held.isValid()).isTrue();
+            }
+            for (String outcome : new String[] {"ok", "queue_full", "cancelled"}) {
+                Checks.eventually(outcome + " is counted", () -> registry.find("fairq.wait").tag("outcome", outcome).timer() != null);
+                assertThat(registry.get("fairq.wait").tag("outcome", outcome).timer().count()).isOne();
+            }
+            Checks.eventually("it is given back", () -> registry.find("fairq.hold").timer() != null);
+        });
+    }
+
+    @Test
+    void itLooksByItself() {
+        runner.withBean(MeterRegistry.class, SimpleMeterRegistry::new)
+                .withPropertyValues("fairq.metrics.refresh=1ms")
+                .run(context -> {
+                    Limiter seen = context.getBean(Limiters.class).get("seen");
+                    MeterRegistry registry = context.getBean(MeterRegistry.class);
+                    Permit held = seen.acquire();
+                    Checks.eventually("it is seen", () -> gauge(registry, "fairq.used") == 1);
+                    held.close();
+                    Checks.eventually("it is seen again", () -> gauge(registry, "fairq.used") == 0);
+                });
+    }
+
+    @Test
+    void health() {
+        runner.run(context -> {
+            var health = context.getBean("fairqHealthIndicator", HealthIndicator.class).health();
+            assertThat(health.getStatus()).isEqualTo(Status.UP);
+        });
+        runner.withPropertyValues("fairq.url=redis://:secret@127.0.0.1:1").run(context -> {
+            var health = context.getBean("fairqHealthIndicator", HealthIndicator.class).health();
+            assertThat(health.getStatus()).isEqualTo(Status.DOWN);
+            assertThat(health.getDetails()).containsEntry("status", "unavailable");
+            assertThat(health.toString()).doesNotContain("secret");
+        });
+        runner.withPropertyValues("management.health.fairq.enabled=false")
+                .run(context -> assertThat(context).doesNotHaveBean(HealthIndicator.class));
+    }
+
+    /** Neither Micrometer, nor Actuator, nor Reactor, nor any web. */
+    @Test
+    void nothingIsNeeded() {
+        runner.withConfiguration(AutoConfigurations.of(
+                        io.fairq.spring.aop.FairLimitAutoConfiguration.class,
+                        io.fairq.spring.reactive.FairFluxAutoConfiguration.class,
+                        io.fairq.spring.mvc.FairMvcAutoConfiguration.class))
+                .withClassLoader(new FilteredClassLoader(
+                        "io.micrometer", "org.springframework.boot.actuate", "reactor", "org.reactivestreams",
+                        "org.springframework.web", "org.springframework.http", "jakarta.servlet"))
+                .run(context -> {
+                    assertThat(context).hasNotFailed().hasSingleBean(Limiters.class).doesNotHaveBean(LimiterGauges.class);
+                    context.getBean(Limiters.class).get("seen").acquire().close();
+                });
+    }
+}
