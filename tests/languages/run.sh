@@ -27,13 +27,13 @@ server=$(find_server)
 [[ -n $python ]] && "$python" -c 'import fairq' 2>/dev/null || skip "no Python with fairq: run bindings/python/run-tests.sh first"
 command -v cc >/dev/null || skip "no C compiler"
 
-cargo build --release --all-features --bin fairq --example line_worker
-cargo build --release --all-features --lib
+cargo build --release --all-features --bin fairq --lib
+cargo build --all-features --example line_worker # as the tests were built: an example needs what tests need
 cc -std=c99 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -pedantic -Werror -Iinclude tests/languages/worker.c \
     "$target/release/libfairq.so" -o "$work/worker"
 ln -s "$(realpath "$target/release/libfairq.so")" "$work/libfairq.so.0"
 
-workers=(rust="$target/release/examples/line_worker" c="$work/worker" python="$python tests/languages/worker.py")
+workers=(rust="$target/debug/examples/line_worker" c="$work/worker" python="$python tests/languages/worker.py")
 if command -v go >/dev/null; then
     bindings/go/run-tests.sh --worker "$work/go"
     workers+=(go="$work/go")
