@@ -14,7 +14,7 @@ import java.util.function.Consumer;
  *
  * <p>That thread sleeps in Java until somebody wants news, and only then in the library: a request that is granted while it is
  * started, as one in memory is, finds its end in the queue by itself, and to wake a thread for it would cost more than the rest.
- * So whoever starts a request first looks itself ({@link #look}). What is still open after that is counted in {@link #wanted},
+ * So whoever starts a request first looks itself. What is still open after that is counted in {@link #wanted},
  * and so are permits with a listener. Two threads may take news of one request in the wrong order; {@link Booking} does not mind.
  *
  * <p>The thread leads to no {@link Client} but by requests that wait, so that a client is collected which nobody has any more.

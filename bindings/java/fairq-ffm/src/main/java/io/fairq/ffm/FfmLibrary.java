@@ -4,7 +4,6 @@ import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import io.fairq.spi.NativeLibrary;
-import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.nio.ByteBuffer;
@@ -14,65 +13,39 @@ import java.nio.ByteBuffer;
  * constants, so that a call is compiled like one of C.
  */
 final class FfmLibrary implements NativeLibrary {
-    private static final MethodHandle VERSION = Symbols.quick("fq_version", FunctionDescriptor.of(JAVA_LONG));
-    private static final MethodHandle STATUS_NAME =
-            Symbols.quick("fq_status_name", FunctionDescriptor.of(JAVA_LONG, JAVA_INT));
-    private static final MethodHandle ERROR_MESSAGE =
-            Symbols.quick("fq_error_message", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle ERROR_RETRYABLE =
-            Symbols.quick("fq_error_retryable", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
-    private static final MethodHandle ERROR_RETRY_AFTER_MS =
-            Symbols.quick("fq_error_retry_after_ms", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle ERROR_FREE = Symbols.any("fq_error_free", FunctionDescriptor.ofVoid(JAVA_LONG));
-    private static final MethodHandle CONFIG_NEW =
-            Symbols.any("fq_config_new", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle CONFIG_SET =
-            Symbols.any("fq_config_set", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle CONFIG_FREE = Symbols.any("fq_config_free", FunctionDescriptor.ofVoid(JAVA_LONG));
-    private static final MethodHandle OPTIONS = Symbols.any("fq_options", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle CLIENT_OPEN =
-            Symbols.any("fq_client_open", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle CLIENT_CHECK =
-            Symbols.any("fq_client_check", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle CLIENT_CLOSE =
-            Symbols.any("fq_client_close", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle CLIENT_FREE = Symbols.any("fq_client_free", FunctionDescriptor.ofVoid(JAVA_LONG));
-    private static final MethodHandle LIMITER_OPEN =
-            Symbols.any("fq_limiter_open", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle LIMITER_STATUS =
-            Symbols.any("fq_limiter_status", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle LIMITER_CONFIGURE =
-            Symbols.any("fq_limiter_configure", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle LIMITER_FREE =
-            Symbols.any("fq_limiter_free", FunctionDescriptor.ofVoid(JAVA_LONG));
-    private static final MethodHandle ACQUIRE_START =
-            Symbols.any("fq_acquire_start", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle TICKET_NEW =
-            Symbols.any("fq_ticket_new", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle CANCEL =
-            Symbols.any("fq_cancel", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle TICKET_POSITION =
-            Symbols.any("fq_ticket_position", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle TICKET_LAST_POSITION =
-            Symbols.any("fq_ticket_last_position", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle TICKET_FREE = Symbols.any("fq_ticket_free", FunctionDescriptor.ofVoid(JAVA_LONG));
-    private static final MethodHandle RELEASE =
-            Symbols.any("fq_release", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle PERMIT_FREE = Symbols.any("fq_permit_free", FunctionDescriptor.ofVoid(JAVA_LONG));
-    private static final MethodHandle PERMIT_FENCE =
-            Symbols.quick("fq_permit_fence", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle PERMIT_ORDER =
-            Symbols.quick("fq_permit_order", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle PERMIT_IS_VALID =
-            Symbols.quick("fq_permit_is_valid", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
-    private static final MethodHandle PERMIT_STATE =
-            Symbols.quick("fq_permit_state", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
-    private static final MethodHandle COMPLETIONS_NEW =
-            Symbols.any("fq_completions_new", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle COMPLETIONS_POLL =
-            Symbols.any("fq_completions_poll", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle COMPLETIONS_FREE =
-            Symbols.any("fq_completions_free", FunctionDescriptor.ofVoid(JAVA_LONG));
+    private static final MethodHandle VERSION = Symbols.look("fq_version", JAVA_LONG);
+    private static final MethodHandle STATUS_NAME = Symbols.look("fq_status_name", JAVA_LONG, JAVA_INT);
+    private static final MethodHandle ERROR_MESSAGE = Symbols.look("fq_error_message", JAVA_LONG, JAVA_LONG);
+    private static final MethodHandle ERROR_RETRYABLE = Symbols.look("fq_error_retryable", JAVA_INT, JAVA_LONG);
+    private static final MethodHandle ERROR_RETRY_AFTER_MS = Symbols.look("fq_error_retry_after_ms", JAVA_LONG, JAVA_LONG);
+    private static final MethodHandle ERROR_FREE = Symbols.nothing("fq_error_free", 1);
+    private static final MethodHandle CONFIG_NEW = Symbols.status("fq_config_new", 2);
+    private static final MethodHandle CONFIG_SET = Symbols.status("fq_config_set", 6);
+    private static final MethodHandle CONFIG_FREE = Symbols.nothing("fq_config_free", 1);
+    private static final MethodHandle OPTIONS = Symbols.number("fq_options", 1);
+    private static final MethodHandle CLIENT_OPEN = Symbols.status("fq_client_open", 5);
+    private static final MethodHandle CLIENT_CHECK = Symbols.status("fq_client_check", 2);
+    private static final MethodHandle CLIENT_CLOSE = Symbols.status("fq_client_close", 3);
+    private static final MethodHandle CLIENT_FREE = Symbols.nothing("fq_client_free", 1);
+    private static final MethodHandle LIMITER_OPEN = Symbols.status("fq_limiter_open", 6);
+    private static final MethodHandle LIMITER_STATUS = Symbols.status("fq_limiter_status", 3);
+    private static final MethodHandle LIMITER_CONFIGURE = Symbols.status("fq_limiter_configure", 3);
+    private static final MethodHandle LIMITER_FREE = Symbols.nothing("fq_limiter_free", 1);
+    private static final MethodHandle ACQUIRE_START = Symbols.status("fq_acquire_start", 6);
+    private static final MethodHandle TICKET_NEW = Symbols.status("fq_ticket_new", 3);
+    private static final MethodHandle CANCEL = Symbols.status("fq_cancel", 2);
+    private static final MethodHandle TICKET_POSITION = Symbols.status("fq_ticket_position", 3);
+    private static final MethodHandle TICKET_LAST_POSITION = Symbols.status("fq_ticket_last_position", 3);
+    private static final MethodHandle TICKET_FREE = Symbols.nothing("fq_ticket_free", 1);
+    private static final MethodHandle RELEASE = Symbols.status("fq_release", 2);
+    private static final MethodHandle PERMIT_FREE = Symbols.nothing("fq_permit_free", 1);
+    private static final MethodHandle PERMIT_FENCE = Symbols.look("fq_permit_fence", JAVA_LONG, JAVA_LONG);
+    private static final MethodHandle PERMIT_ORDER = Symbols.look("fq_permit_order", JAVA_LONG, JAVA_LONG);
+    private static final MethodHandle PERMIT_IS_VALID = Symbols.look("fq_permit_is_valid", JAVA_INT, JAVA_LONG);
+    private static final MethodHandle PERMIT_STATE = Symbols.look("fq_permit_state", JAVA_INT, JAVA_LONG);
+    private static final MethodHandle COMPLETIONS_NEW = Symbols.status("fq_completions_new", 2);
+    private static final MethodHandle COMPLETIONS_POLL = Symbols.status("fq_completions_poll", 6);
+    private static final MethodHandle COMPLETIONS_FREE = Symbols.nothing("fq_completions_free", 1);
 
     @Override
     public long address(ByteBuffer buffer) {

@@ -36,8 +36,8 @@ import java.lang.annotation.Target;
  * <p><b>Clients that go while they wait.</b> The Servlet API does not tell of that before something is written. A thread that waits
  * hence waits on, at most as long as {@link #maxWait}; a {@code CompletionStage} or {@code Mono} leaves the line when the
  * asynchronous request times out, or fails. To show clients their place, and to notice soon when they go, use
- * {@link io.fairq.spring.mvc.FairSse} or {@link io.fairq.spring.reactive.FairSseFlux}. WebFlux does tell: there who goes leaves the
- * line at once.
+ * {@link io.fairq.spring.mvc.FairSse} or {@link io.fairq.spring.reactive.FairSseFlux}. WebFlux in Netty
+ * does tell: there who goes leaves the line at once.
  *
  * <p>As with all annotations that work by proxies, calls within the bean are not limited. The limit is inside of method security (so
  * that nobody stands in line for a refusal) and outside of transactions (so that nobody waits with a connection).

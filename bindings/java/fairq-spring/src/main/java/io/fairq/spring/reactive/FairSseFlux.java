@@ -24,7 +24,8 @@ import reactor.core.publisher.Mono;
  *
  * <p>Before anything was sent, refusals are errors of the stream, and become a status of 429 or 503; after a place was told, the
  * event {@code rejected}, with the same JSON as its data. Work that fails after something was sent ends in the event {@code failed}.
- * Who goes while waiting leaves the line: at once in WebFlux, in Spring MVC with the next event or comment.
+ * Who goes while waiting leaves the line: in Netty mostly at once; otherwise, as in servlet containers, with the next event or
+ * comment, or the next but one.
  */
 public final class FairSseFlux {
     private static final Log LOG = LogFactory.getLog(FairSseFlux.class);

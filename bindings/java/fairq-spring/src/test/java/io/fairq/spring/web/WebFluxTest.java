@@ -11,6 +11,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.test.context.SpringBootTest;
+import org.springframework.boot.web.embedded.netty.NettyReactiveWebServerFactory;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
@@ -21,7 +22,7 @@ import org.springframework.context.annotation.Import;
         properties = {
             "spring.main.web-application-type=reactive",
             "fairq.url=memory:webflux",
-            "fairq.sse.keep-alive=60s",
+            "fairq.sse.keep-alive=1s",
             "fairq.limiters.one.limit=1",
             "fairq.limiters.one.max-queue=2",
             "fairq.limiters.one.max-wait=60s",
@@ -33,6 +34,12 @@ class WebFluxTest extends WebTest {
     @EnableAutoConfiguration
     @Import(Endpoints.class)
     static class Application {
+        /** There are others in the class path, which come before it. */
+        @Bean
+        NettyReactiveWebServerFactory netty() {
+            return new NettyReactiveWebServerFactory();
+        }
+
         @Bean
         Source source() {
             return new Source();
