@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.fairq.CancelledException;
 import io.fairq.Limiter;
 import io.fairq.Permit;
+import io.fairq.PermitLostException;
 import io.fairq.QueueFullException;
 import io.fairq.TimedOutException;
 import io.fairq.spring.aop.FairLimitAutoConfiguration;
@@ -24,8 +25,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.aop.AopAutoConfiguration;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
-import org.springframework.context.annotation.AnnotationConfigApplicationContext;
 import org.springframework.boot.test.util.TestPropertyValues;
+import org.springframework.context.annotation.AnnotationConfigApplicationContext;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 import reactor.core.publisher.Sinks;
@@ -96,6 +97,19 @@ class FairLimitTest {
         }
     }
 
+    /** Its permits are lost soon. */
+    static class Short {
+        @FairLimit("short")
+        public Flux<String> flux() {
+            return Flux.never();
+        }
+
+        @FairLimit("short")
+        public Mono<String> mono() {
+            return Mono.never();
+        }
+    }
+
     private AnnotationConfigApplicationContext context;
     private Work work;
     private Work target;
@@ -109,11 +123,14 @@ class FairLimitTest {
                         "fairq.limiters.one.limit=1",
                         "fairq.limiters.one.max-wait=60s",
                         "fairq.limiters.one.max-queue=1",
+                        "fairq.limiters.short.limit=1",
+                        "fairq.limiters.short.max-hold=50ms",
                         "wait=10ms",
                         "the.name=one")
                 .applyTo(context);
         target = new Work();
         context.registerBean("work", Work.class, () -> target);
+        context.registerBean(Short.class);
         for (Class<?> type : org.springframework.boot.context.annotation.Configurations.getClasses(AUTO)) {
             context.register(type);
         }
@@ -314,6 +331,13 @@ class FairLimitTest {
         Checks.used(one, 0);
         target.what = Mono.error(new IllegalStateException("on purpose"));
         StepVerifier.create(work.mono()).verifyErrorMessage("on purpose");
+    }
+
+    @Test
+    void whatHasLostItsPermitEnds() {
+        Short lost = context.getBean(Short.class);
+        StepVerifier.create(lost.flux()).verifyError(PermitLostException.class);
+        StepVerifier.create(lost.mono()).verifyError(PermitLostException.class);
     }
 
     @Test

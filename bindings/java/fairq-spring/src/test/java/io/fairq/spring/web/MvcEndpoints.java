@@ -1,6 +1,10 @@
 package io.fairq.spring.web;
 
+import io.fairq.Permit;
+import io.fairq.PermitState;
 import io.fairq.Request;
+import io.fairq.spring.Checks;
+import io.fairq.spring.CurrentPermit;
 import io.fairq.spring.FairLimit;
 import io.fairq.spring.Limiters;
 import io.fairq.spring.mvc.FairSse;
@@ -45,6 +49,22 @@ class MvcEndpoints {
     @FairLimit("one")
     public SseEmitter timeout() {
         return new SseEmitter(50L);
+    }
+
+    @GetMapping("/emitter-short")
+    @FairLimit("short")
+    public SseEmitter shortEmitter() {
+        return new SseEmitter(0L);
+    }
+
+    @GetMapping("/body-short")
+    @FairLimit("short")
+    public StreamingResponseBody shortBody() {
+        Permit permit = CurrentPermit.find().orElseThrow();
+        return out -> {
+            Checks.eventually("it is lost", () -> permit.state() == PermitState.LOST);
+            out.write(1);
+        };
     }
 
     @GetMapping("/body")

@@ -25,6 +25,8 @@ import org.springframework.context.annotation.Import;
             "fairq.limiters.one.max-wait=60s",
             "fairq.limiters.brief.limit=1",
             "fairq.limiters.brief.max-wait=1s",
+            "fairq.limiters.short.limit=1",
+            "fairq.limiters.short.max-hold=300ms",
             "spring.mvc.async.request-timeout=60s",
         })
 class MvcTest extends WebTest {
@@ -61,6 +63,34 @@ class MvcTest extends WebTest {
         Checks.used(one, 1);
         Checks.used(one, 0);
         response.handle((answer, error) -> null).join();
+    }
+
+    /** It is interrupted, wherever it waits, and its client is told. */
+    @Test
+    void workThatHasLostItsPermit() throws Exception {
+        var response = get("/sse?limiter=short", EVENTS);
+        source.put("first");
+        try (var lines = lines(Checks.get(response))) {
+            lineWith(lines, "event: item");
+            lineWith(lines, "event: rejected");
+            assertThat(lines.readLine()).startsWith("data: {\"error\": \"permit_lost\"");
+            while (lines.readLine() != null) {}
+        }
+        Checks.idle(limiters.get("short"));
+    }
+
+    /** The emitter takes nothing more, and its response ends. */
+    @Test
+    void anEmitterThatHasLostItsPermit() throws Exception {
+        var response = get("/emitter-short", "*/*");
+        assertThat(Checks.get(response).statusCode()).isEqualTo(503);
+    }
+
+    /** Its stream fails with the next write. */
+    @Test
+    void aBodyThatHasLostItsPermit() throws Exception {
+        var response = get("/body-short", "*/*");
+        assertThat(Checks.get(response).statusCode()).isEqualTo(503);
     }
 
     @Test
