@@ -51,7 +51,7 @@ class Floor:
         request, at, count = addressof(self.request), addressof(event), addressof(self.count)
         for _ in range(rounds):
             start(limiter, request, 0, queue, 1, None)
-            poll(queue, at, 1, 0, count, None)
+            poll(queue, at, 1, _abi.FQ_FOREVER, count, None)
             free(event.permit)
 
     def waiting(self, waiters: int) -> None:

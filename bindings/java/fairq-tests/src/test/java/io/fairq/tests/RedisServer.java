@@ -28,8 +28,8 @@ final class RedisServer implements AutoCloseable {
         try (ServerSocket probe = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             this.port = probe.getLocalPort();
         }
-        // A test that dies leaves no server behind.
-        Runtime.getRuntime().addShutdownHook(new Thread(() -> process.destroyForcibly()));
+        // A test that dies, and the one that all tests share, leave no server behind.
+        Runtime.getRuntime().addShutdownHook(new Thread(this::end));
         restart();
     }
 
@@ -110,13 +110,21 @@ final class RedisServer implements AutoCloseable {
     }
 
     @Override
-    public void close() throws Exception {
-        kill();
-        try (Stream<Path> files = Files.list(folder)) {
-            for (Path file : files.toList()) {
-                Files.delete(file);
+    public void close() {
+        end();
+    }
+
+    private void end() {
+        try {
+            kill();
+            try (Stream<Path> files = Files.list(folder)) {
+                for (Path file : files.toList()) {
+                    Files.delete(file);
+                }
             }
+            Files.delete(folder);
+        } catch (InterruptedException | IOException gone) {
+            // before
         }
-        Files.delete(folder);
     }
 }
