@@ -66,7 +66,8 @@ class MetricsTest {
                 assertThat(held.isValid()).isTrue();
             }
             for (String outcome : new String[] {"ok", "queue_full", "cancelled"}) {
-                Checks.eventually(outcome + " is counted", () -> registry.find("fairq.wait").tag("outcome", outcome).timer() != null);
+                Checks.eventually(
+                        outcome + " is counted", () -> registry.find("fairq.wait").tag("outcome", outcome).timer() != null);
                 assertThat(registry.get("fairq.wait").tag("outcome", outcome).timer().count()).isOne();
             }
             Checks.eventually("it is given back", () -> registry.find("fairq.hold").timer() != null);

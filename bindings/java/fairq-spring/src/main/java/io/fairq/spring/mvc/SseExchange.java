@@ -12,6 +12,7 @@ import io.fairq.spring.Wire;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
@@ -111,6 +112,9 @@ final class SseExchange {
     }
 
     private void refuse(Throwable error) {
+        if (error instanceof CancellationException) {
+            return; // the request was over, and nobody reads it
+        }
         if (!emitter.told()) {
             emitter.completeWithError(error);
             return;

@@ -43,6 +43,18 @@ class FairSseFluxTest {
         }
     }
 
+    /** Operators would drop it. */
+    @Test
+    void aPermitThatComesAfterTheEnd() throws Exception {
+        try (Client client = Client.open("memory:")) {
+            Permit late = client.limiter("late", LimiterOptions.ofLimit(1)).acquire();
+            Slot slot = new Slot();
+            slot.end();
+            assertThat(slot.put(late)).isFalse();
+            assertThat(late.isValid()).isFalse();
+        }
+    }
+
     @Test
     void aCommentWhenNothingElseIsThere() throws Exception {
         try (Client client = Client.open("memory:")) {

@@ -59,7 +59,8 @@ class Endpoints {
 
     @GetMapping(value = "/sse-flux", produces = MediaType.TEXT_EVENT_STREAM_VALUE)
     public Flux<ServerSentEvent<String>> sse(@RequestParam(defaultValue = "one") String limiter) {
-        return events.sse(limiters.get(limiter), Request.ofDefaults(), permit -> source.flux().map(item -> FairSseFlux.event("item", item)));
+        return events.sse(limiters.get(limiter), Request.ofDefaults(), permit -> source.flux()
+                .map(item -> FairSseFlux.event("item", item)));
     }
 
     @GetMapping("/mistake")

@@ -68,6 +68,7 @@ class MvcTest extends WebTest {
     /** It is interrupted, wherever it waits, and its client is told. */
     @Test
     void workThatHasLostItsPermit() throws Exception {
+        int interrupts = source.interrupts.get();
         var response = get("/sse?limiter=short", EVENTS);
         source.put("first");
         try (var lines = lines(Checks.get(response))) {
@@ -76,6 +77,7 @@ class MvcTest extends WebTest {
             assertThat(lines.readLine()).startsWith("data: {\"error\": \"permit_lost\"");
             while (lines.readLine() != null) {}
         }
+        assertThat(source.interrupts.get()).isGreaterThan(interrupts);
         Checks.idle(limiters.get("short"));
     }
 

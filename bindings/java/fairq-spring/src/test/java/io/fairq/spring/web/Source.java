@@ -15,6 +15,7 @@ final class Source {
 
     private final BlockingQueue<String> items = new LinkedBlockingQueue<>();
     final AtomicInteger readers = new AtomicInteger();
+    final AtomicInteger interrupts = new AtomicInteger();
 
     void put(String item) {
         items.add(item);
@@ -33,6 +34,7 @@ final class Source {
             }
             return END.equals(item) ? null : item;
         } catch (InterruptedException stopped) {
+            interrupts.incrementAndGet();
             Thread.currentThread().interrupt();
             throw new IllegalStateException("stopped", stopped);
         }

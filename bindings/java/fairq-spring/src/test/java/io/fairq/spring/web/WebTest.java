@@ -288,7 +288,8 @@ abstract class WebTest {
             held.close();
             source.put(Source.FAIL);
             lineWith(lines, "event: failed");
-            assertThat(lines.readLine()).isEqualTo("data: {\"error\": \"failed\", \"status\": 500, \"message\": \"The service has failed.\"}");
+            assertThat(lines.readLine())
+                    .isEqualTo("data: {\"error\": \"failed\", \"status\": 500, \"message\": \"The service has failed.\"}");
             while (lines.readLine() != null) {}
         }
         source.put(Source.FAIL);
