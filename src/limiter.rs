@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Handle;
-use crate::engine::table::LimiterCore;
+use crate::engine::limiter_state::LimiterCore;
 use crate::engine::waiter::Sink;
 use crate::settings::{Change, UNBOUNDED, from_millis};
 use crate::status::{Entry, Revoked, Status};

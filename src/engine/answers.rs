@@ -1,6 +1,6 @@
 //! What the store answers, and what follows from it.
 
-use super::table::{Declare, RestoreState};
+use super::limiter_state::{Declare, RestoreState};
 use super::*;
 use crate::status::Position;
 use crate::store::{Answer, StoreError, Verdict};

@@ -1,6 +1,6 @@
 //! The limiters that an instance knows: opened, found again, and forgotten when nobody uses them.
 
-use super::table::{Declare, LimiterCore, LimiterState};
+use super::limiter_state::{Declare, LimiterCore, LimiterState};
 use super::*;
 use crate::coalescer::Coalescer;
 use crate::settings::{Declaration, LimiterOptions};

@@ -17,6 +17,7 @@
 
 mod answers;
 mod close;
+pub(crate) mod limiter_state;
 mod limiters;
 mod notices;
 mod outage;
@@ -42,7 +43,8 @@ use crate::store::{RestoreKind, Store, TicketNo, Verb};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::ticket::TicketState;
 use crate::{Error, Request};
-use table::{Asked, Effects, LimiterCore, LimiterIndex, Phase, Sent, Slot, Stage, Table, Timer, Turn};
+use limiter_state::LimiterCore;
+use table::{Asked, Effects, LimiterIndex, Phase, Sent, Slot, Stage, Table, Timer, Turn};
 use waiter::{Sink, Terms, Waiter};
 
 /// What the owners of a client share; the last of them closes it.

@@ -72,7 +72,10 @@ impl Engine {
         };
         let waits = positions.first().filter(|(position, _)| *position > 0);
         let position = waits.map(|(position, estimate)| Position { position: *position, estimate: *estimate });
-        waiter.set_position(position);
+        match position {
+            Some(position) => self.with_table(|turn| self.set_position(turn, waiter.no, position, true)),
+            None => waiter.set_position(None),
+        }
         Ok(position)
     }
 

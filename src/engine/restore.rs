@@ -1,6 +1,6 @@
 //! Bringing back what the store has lost, or has given up on us.
 
-use super::table::RestoreState;
+use super::limiter_state::RestoreState;
 use super::*;
 use crate::store::{Answer, Restored, Standing, StoreError, Verdict};
 

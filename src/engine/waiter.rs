@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crossbeam_channel::{Receiver, Sender};
 use once_cell::sync::OnceCell;
 
-use super::table::LimiterCore;
+use super::limiter_state::LimiterCore;
 use super::{Engine, Handle};
 use crate::clock::{NEVER, Nanos};
 use crate::completions::{Completion, Queue};

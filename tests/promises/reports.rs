@@ -200,3 +200,22 @@ fn a_paused_limiter_still_tells_places() {
         assert_eq!(next_position(world, &queue), (3, 1));
     });
 }
+
+/// Whoever asks first, the queue is told, too.
+#[test]
+fn a_place_that_somebody_asked_for_is_reported_all_the_same() {
+    on_both(|world| {
+        let limiter = limiter_of(world, 1);
+        let (held, others, queue) = (take(&limiter), Completions::new(), Completions::new());
+        let ahead = queue_up(&limiter, &others, 0, &patient(), 0);
+        let ticket = queue_up(&limiter, &queue, 1, &watched(), 1);
+        assert_eq!(next_position(world, &queue), (1, 2));
+        assert!(ahead.cancel());
+        wait_for_line(&limiter, 1);
+        let asked = ticket.position().expect("ask").expect("it waits");
+        assert_eq!(asked.position, 1);
+        assert_eq!(next_position(world, &queue), (1, 1));
+        held.release().expect("release");
+        granted(&queue, 1).release().expect("release");
+    });
+}

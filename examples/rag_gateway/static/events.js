@@ -19,7 +19,7 @@ async function* events(reader) {
     const blocks = text.split("\n\n");
     text = blocks.pop(); // not yet whole
     for (const block of blocks) {
-      const fields = Object.fromEntries(block.split("\n").map((line) => line.split(/: (.*)/s, 2)));
+      const fields = Object.fromEntries(block.split("\n").map((line) => line.split(/: ?(.*)/s, 2)));
       if (fields.event) yield { name: fields.event, data: JSON.parse(fields.data) };
     }
   }
