@@ -110,7 +110,7 @@ pub fn line_up(limiter: &Limiter, to: &Completions, tokens: Range<u64>) -> Vec<T
     tickets
 }
 
-fn is_in_line(ticket: &Ticket) -> bool {
+pub fn is_in_line(ticket: &Ticket) -> bool {
     ticket.last_position().is_some() || ticket.state() != TicketState::Pending
 }
 
