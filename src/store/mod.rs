@@ -255,7 +255,7 @@ pub(crate) trait Listener: Send + Sync {
     fn link_up(&self);
     /// An attempt to connect has failed.
     fn link_down(&self, detail: &str);
-    /// Subscribed (again): a notice may have been missed.
+    /// Subscribed (again), or no more: a notice may have been missed, and the store has to know.
     fn subscribed(&self);
     /// For how long attempts to connect may pause at most; `None`: there is nothing to connect for.
     fn wants_link(&self) -> Option<Duration>;

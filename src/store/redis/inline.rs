@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::encode::Sender;
 use super::line::Open;
+use super::probe::Probe;
 use super::round::Round;
 use crate::store::{Answer, Call, StoreError};
 
@@ -19,6 +20,7 @@ const PATIENCE: Duration = Duration::from_millis(30);
 pub(super) fn exchange(
     open: &mut Open,
     instance: &Arc<str>,
+    probe: &Probe,
     io_timeout: Duration,
     call: &Call,
 ) -> (Result<Answer, StoreError>, bool) {
@@ -26,7 +28,8 @@ pub(super) fn exchange(
         return (Err(StoreError::Away { detail: "the connection is closed".into() }), false);
     }
     let Open { connection, run_id, generation, .. } = open;
-    let from = Sender { instance, generation: *generation, run_id, probe: false };
+    let listens = probe.listens_on(run_id);
+    let from = Sender { instance, generation: *generation, run_id, probe: false, listens };
     let mut outcome = Round::new(connection, io_timeout, &[call], &from).run();
     if outcome.timed_out {
         return (Err(StoreError::Busy { detail: "no answer yet".into() }), true);

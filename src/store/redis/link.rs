@@ -185,7 +185,8 @@ impl Link {
             return self.fail(batch);
         }
         let Open { connection, run_id, generation, .. } = &mut *open;
-        let from = Sender { instance: &self.instance, generation: *generation, run_id, probe };
+        let listens = self.probe.listens_on(run_id);
+        let from = Sender { instance: &self.instance, generation: *generation, run_id, probe, listens };
         let calls: Vec<&Call> = batch.iter().map(|(call, _)| &**call).collect();
         if probe {
             self.probe.sending();

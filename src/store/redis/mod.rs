@@ -50,6 +50,7 @@ pub(crate) struct RedisStore {
 struct Threads {
     jobs: Sender<Job>,
     line: Arc<Line>,
+    probe: Arc<Probe>,
     /// Dropped to cut the subscriber's pauses short.
     closing: Mutex<Option<Sender<()>>>,
     handles: Mutex<Vec<JoinHandle<()>>>,
@@ -96,13 +97,13 @@ impl RedisStore {
                 options: self.options.clone(),
                 instance: self.instance.clone(),
                 listener: self.listener.clone(),
-                probe,
+                probe: probe.clone(),
                 closed: self.closed.clone(),
                 closing: closed,
             };
             handles.push(named("fairq-pubsub").spawn(move || subscriber.run())?);
         }
-        Ok(Threads { jobs, line, closing: Mutex::new(Some(closing)), handles: Mutex::new(handles) })
+        Ok(Threads { jobs, line, probe, closing: Mutex::new(Some(closing)), handles: Mutex::new(handles) })
     }
 }
 
@@ -138,7 +139,8 @@ impl Store for RedisStore {
         match threads.line.borrow() {
             None => threads.hand_over(call, reply),
             Some(mut open) => {
-                let (answer, good) = inline::exchange(&mut open, &self.instance, self.options.io_timeout, &call);
+                let (answer, good) =
+                    inline::exchange(&mut open, &self.instance, &threads.probe, self.options.io_timeout, &call);
                 threads.line.put(good.then_some(open));
                 threads.line.leave(1);
                 reply(answer);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::connect::{RedisOptions, subscribe};
+use super::connect::{RedisOptions, server_info, subscribe};
 use super::probe::Probe;
 use super::{decode, fault};
 use crate::jitter;
@@ -58,17 +58,24 @@ impl Subscriber {
     /// Subscribes and listens until the connection ends. An error says that it did not come so far.
     fn subscribed(&self) -> Result<(), StoreError> {
         let mut connection = self.options.connect()?;
+        let server = server_info(&mut connection)?.run_id;
         subscribe(&mut connection, &self.instance)?;
         connection.set_read_timeout(Some(TURN)).map_err(|e| fault::of_connect(&e))?;
         self.probe.heard();
-        if let Some(listener) = self.listener.upgrade() {
-            listener.subscribed(); // whatever was published before is found by a sync
-        }
+        self.tell_subscribed(Some(server)); // whatever was published before is found by a sync
         let mut pubsub = connection.as_pubsub();
         while !self.is_over() && self.take_message(&mut pubsub) {}
         // Dropping it would wait for an acknowledgement; the whole connection goes instead.
         std::mem::forget(pubsub);
+        self.tell_subscribed(None); // or others would take us for dead
         Ok(())
+    }
+
+    fn tell_subscribed(&self, server: Option<String>) {
+        self.probe.set_server(server);
+        if let Some(listener) = self.listener.upgrade().filter(|_| !self.is_over()) {
+            listener.subscribed();
+        }
     }
 
     /// False: the connection is of no use any more.
