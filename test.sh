@@ -302,6 +302,13 @@ run_go_tests() {
     run_script bindings/go/run-tests.sh
 }
 
+run_java_tests() {
+    need_commands openjdk-17-jdk-headless maven binutils -- javac mvn strip
+    run_script bindings/java/run-tests.sh
+}
+
+run_spring_gateway_tests() { run_script examples/spring_gateway/run-tests.sh; }
+
 run_gateway_tests() {
     need_commands chromium chromium-driver -- chromium chromedriver
     run_script examples/rag_gateway/run-tests.sh
@@ -328,6 +335,8 @@ all_checks() {
     run_step Python run_python_tests
     run_step "RAG gateway" run_gateway_tests
     run_step Go run_go_tests
+    run_step Java run_java_tests
+    run_step "Spring gateway" run_spring_gateway_tests
     run_step "all languages" run_language_tests
 }
 
