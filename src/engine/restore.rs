@@ -139,7 +139,7 @@ impl Engine {
     ) -> Vec<(TicketNo, u64, u64)> {
         let mut grants = Vec::new();
         for (no, standing) in tickets.iter().zip(standings) {
-            let Some(slot) = turn.table.tickets.get(no) else {
+            let Some(slot) = turn.table.tickets.get_mut(no) else {
                 if *standing != Standing::Gone {
                     self.give_back_orphan(turn, limiter, *no); // ended while it was being brought back
                 }
@@ -149,6 +149,9 @@ impl Engine {
                 (Phase::Held, Standing::Held { fence, .. }) => drop(slot.waiter.ticket.adopt_fence(fence)),
                 (Phase::Held, _) => self.lose(turn, *no, missing),
                 (Phase::Queued, Standing::Held { fence, order }) => grants.push((*no, fence, order)),
+                (Phase::Leaving { fence: None, .. }, Standing::Queued | Standing::Held { .. }) => {
+                    slot.entered_late = true; // unless its cancel comes behind
+                }
                 _ => {}
             }
         }
