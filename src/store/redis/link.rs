@@ -188,11 +188,12 @@ impl Link {
     fn fail(&self, batch: Vec<Errand>) {
         let error = self.last_error.clone();
         let error = error.unwrap_or_else(|| StoreError::away("the connection is closed"));
-        let count = batch.len();
+        let limiters: Vec<Arc<str>> = batch.iter().map(|errand| errand.call.limiter.clone()).collect();
+        self.node.line.leave(batch.len());
         for errand in batch {
             (errand.reply)(Err(error.clone()));
         }
-        self.node.line.leave(count);
+        self.router.free_from(&self.node, &limiters);
     }
 
     /// The node is retired: whoever owns the limiters now is to be asked.
@@ -239,7 +240,13 @@ impl Link {
                 self.next_attempt = Some(Instant::now() + jitter::spread(FIRST_PAUSE));
             }
         }
+        let went_down = self.last_error.is_some();
+        let limiters: Vec<Arc<str>> = match went_down {
+            true => batch.iter().map(|errand| errand.call.limiter.clone()).collect(),
+            false => Vec::new(),
+        };
         self.answer(batch, outcome.said);
+        self.router.free_from(&self.node, &limiters);
     }
 
     fn answer(&self, batch: Vec<Errand>, said: Vec<Said>) {

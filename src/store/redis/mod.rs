@@ -119,6 +119,7 @@ impl Store for RedisStore {
             return router.submit(Errand::new(call, reply));
         };
         let (said, good) = inline::exchange(&mut open, router, &call);
+        let limiter = call.limiter.clone();
         node.line.put(good.then_some(open));
         node.line.leave(1);
         match said {
@@ -132,6 +133,7 @@ impl Store for RedisStore {
             // Nobody would notice before the next call: the link thread has to connect anew.
             node.nudge();
             router.poke_scout();
+            router.free_from(&node, &[limiter]);
         }
     }
 

@@ -4,6 +4,7 @@
 //! Calls of one limiter are handed to one node in their order. When the limiter moves, those that were sent to the old
 //! node are sent again from there, and may come after younger ones; the engine bears that (see `Engine::entered_late`).
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
@@ -152,6 +153,16 @@ impl Router {
             listener.link_up(&|name| changes.concern(name));
         }
         changes.any()
+    }
+
+    /// Calls about these limiters went down with a node's connection. They are asked again when that is up; but those that
+    /// live elsewhere by now would wait for it in vain.
+    pub(super) fn free_from(&self, node: &Arc<Node>, limiters: &[Arc<str>]) {
+        let moved: HashSet<&str> =
+            limiters.iter().map(|name| &**name).filter(|name| !self.lives_on(name, node)).collect();
+        if let Some(listener) = self.listener.upgrade().filter(|_| !moved.is_empty()) {
+            listener.link_up(&|name| moved.contains(name));
+        }
     }
 
     /// The masters, and the epoch of the view they are from.
