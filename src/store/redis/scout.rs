@@ -11,12 +11,16 @@ use crossbeam_channel::{Receiver, RecvTimeoutError};
 use super::link::{Errand, FIRST_PAUSE, LAST_PAUSE};
 use super::lookout::Lookout;
 use super::router::Router;
+use super::slots::View;
 use super::url::Layout;
 use crate::jitter;
 use crate::store::StoreError;
 
 /// How often sentinels are asked when nothing seems wrong.
 const ROUND: Duration = Duration::from_secs(2);
+
+/// So many looks in a row that bring only old news, in trouble, are not believed.
+const MOST_OLD_NEWS: u32 = 10;
 
 /// What the scout is told.
 pub(super) enum Word {
@@ -32,9 +36,13 @@ pub(super) struct Scout {
     lookout: Lookout,
     /// Somebody has asked for a look.
     wanted: bool,
+    /// Somebody cannot go where he was sent to; otherwise it is only time for a look.
+    trouble: bool,
     pause: Duration,
     next_look: Instant,
     next_round: Instant,
+    /// So many times in a row only older views were to be had than the known one.
+    old_news: u32,
     last_error: Option<StoreError>,
 }
 
@@ -47,9 +55,11 @@ impl Scout {
             words,
             lookout,
             wanted: true,
+            trouble: false,
             pause: Duration::ZERO,
             next_look: now,
             next_round: now,
+            old_news: 0,
             last_error: None,
         }
     }
@@ -79,7 +89,7 @@ impl Scout {
         loop {
             match word {
                 Ok(Word::Errand(errand)) => stranded.push(errand),
-                Ok(Word::Look) => self.wanted = true,
+                Ok(Word::Look) => (self.wanted, self.trouble) = (true, true),
                 Err(RecvTimeoutError::Timeout) => return Some(stranded),
                 Err(RecvTimeoutError::Disconnected) => {
                     self.send_on(stranded);
@@ -115,12 +125,13 @@ impl Scout {
         let (known, epoch) = self.router.known();
         let found = self.lookout.look(&known, epoch);
         self.wanted = false;
+        let trouble = std::mem::take(&mut self.trouble);
         let longest = self.longest_pause();
         self.pause = (self.pause * 2).clamp(FIRST_PAUSE, longest.unwrap_or(LAST_PAUSE));
         match found {
             Ok(view) => {
                 self.last_error = None;
-                if self.router.learn(&view) {
+                if self.is_credible(&view, epoch, trouble) && self.router.learn(&view) {
                     self.pause = FIRST_PAUSE;
                 }
             }
@@ -136,6 +147,14 @@ impl Scout {
             }
         }
         self.next_look = Instant::now() + jitter::spread(self.pause);
+    }
+
+    /// Whoever tells of older times than are known is cut off from the others, most likely; they will be heard again. But
+    /// when what is known is of no use, and nobody else is heard any more, all may have been set up anew.
+    fn is_credible(&mut self, view: &View, known: Option<u64>, trouble: bool) -> bool {
+        let older = known.is_some_and(|known| view.epoch < known);
+        self.old_news = if older { self.old_news + u32::from(trouble) } else { 0 };
+        !older || self.old_news > MOST_OLD_NEWS
     }
 
     /// For how long looks may pause; `None`: everybody has somewhere to go.
