@@ -24,7 +24,11 @@ impl Watched {
         };
         let master = builder().start();
         let port = master.port().to_string();
-        let replica = || builder().arg("--replicaof", &format!("127.0.0.1 {port}")).start();
+        let replica = || {
+            let server = builder().start();
+            redis::cmd("REPLICAOF").arg("127.0.0.1").arg(&port).exec(&mut server.conn()).expect("REPLICAOF");
+            server
+        };
         let servers = vec![master, replica(), replica()];
         eventually("the replicas replicate", SOON, || servers[0].info("replication").contains("connected_slaves:2"));
         let up = |server: &Server| server.info("replication").contains("master_link_status:up");
