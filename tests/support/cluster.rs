@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use parking_lot::Mutex;
 use redis::Value;
 
 use super::wait::{SOON, eventually};
@@ -13,6 +14,8 @@ const SLOTS: u16 = 16_384;
 pub struct Cluster {
     nodes: Vec<Server>,
     masters: usize,
+    /// One slot moves at a time: the epochs of two moves at once may collide, and then nodes disagree for good.
+    moving: Mutex<()>,
 }
 
 impl Cluster {
@@ -20,7 +23,7 @@ impl Cluster {
     pub fn start(flavor: Flavor, masters: usize, with_replicas: bool) -> Cluster {
         let count = if with_replicas { 2 * masters } else { masters };
         let nodes: Vec<Server> = (0..count).map(|_| node(flavor)).collect();
-        let cluster = Cluster { nodes, masters };
+        let cluster = Cluster { nodes, masters, moving: Mutex::new(()) };
         for (epoch, node) in (1..).zip(&cluster.nodes) {
             run(node, &["SET-CONFIG-EPOCH", &epoch.to_string()]);
         }
@@ -76,8 +79,22 @@ impl Cluster {
         slot as u16
     }
 
-    /// Moves a slot with all its keys, as resharding does, and calls `half_way` when the keys of one half are moved.
-    pub fn move_slot(&self, slot: u16, from: usize, to: usize, half_way: impl FnOnce()) {
+    /// Moves a slot with all its keys, as resharding does.
+    pub fn move_slot(&self, slot: u16, from: usize, to: usize) {
+        self.move_slot_watched(slot, from, to, || {}, || {});
+    }
+
+    /// As [`Cluster::move_slot`]; calls `half_way` when half of the keys are moved, and `with_keys` when all are, but the
+    /// slot is not yet.
+    pub fn move_slot_watched(
+        &self,
+        slot: u16,
+        from: usize,
+        to: usize,
+        half_way: impl FnOnce(),
+        with_keys: impl FnOnce(),
+    ) {
+        let _moving = self.moving.lock();
         let (source, target) = (&self.nodes[from], &self.nodes[to]);
         let slot = slot.to_string();
         run(target, &["SETSLOT", &slot, "IMPORTING", &id(source)]);
@@ -98,9 +115,17 @@ impl Cluster {
             }
             migrate(source, target, &left);
         }
-        for node in [target, source] {
+        with_keys();
+        // The new owner has to know it before the old one forgets it.
+        let others = self.nodes[..self.masters].iter().enumerate().filter(|(index, _)| ![from, to].contains(index));
+        for node in [target, source].into_iter().chain(others.map(|(_, node)| node)) {
             run(node, &["SETSLOT", &slot, "NODE", &id(target)]);
         }
+        let (slot, port) = (slot.parse().expect("a number"), target.port());
+        let owner = |node| owners(node).into_iter().find(|(a, b, _)| (*a..=*b).contains(&slot)).map(|row| row.2);
+        eventually("all masters agree on the slot", SOON, || {
+            self.nodes[..self.masters].iter().all(|node| owner(node) == Some(port))
+        });
     }
 
     /// Has a replica take its master's place, in agreement with it.

@@ -67,6 +67,50 @@ fn a_check_looks_at_every_master() {
     assert!(error.to_string().contains(&address), "{error}");
 }
 
+/// The user may do no more than the README says, and that is enough, also while a slot moves.
+#[test]
+fn the_rights_in_the_readme_are_enough_and_one_connection_to_each_master_is() {
+    let cluster = Cluster::start(Server::default_flavor(), 2, false);
+    let rule = format!("on >secret {} +cluster|slots +cluster|info +asking", fairq::redis_acl());
+    for node in [0, 1] {
+        let mut set = redis::cmd("ACL");
+        set.arg("SETUSER").arg("app").arg(rule.split(' ').collect::<Vec<_>>());
+        set.exec(&mut cluster.node(node).conn()).expect("ACL SETUSER");
+    }
+    let client = brisk(&cluster.url().replace("://", "://app:secret@"));
+    let names: Vec<String> = (0..30).map(|number| format!("rights {number}")).collect();
+    let limiters: Vec<_> = names.iter().map(|name| limiter(&client, name, 1)).collect();
+    let permits: Vec<_> = limiters.iter().map(take).collect();
+    let name = cluster.name_on("rights", 0);
+    let moving = limiter(&client, &name, 1);
+    take(&moving).release().expect("release");
+    let slot = cluster.slot(&name, 0);
+    let asks = || eventually("it is asked", SOON, || moving.status().is_ok_and(|status| status.limit == 1));
+    cluster.move_slot_watched(slot, 0, 1, || {}, asks);
+    soon(&moving).release().expect("release");
+    let connections = |node: usize| {
+        let list: String = redis::cmd("CLIENT").arg("LIST").query(&mut cluster.node(node).conn()).expect("CLIENT LIST");
+        list.lines().filter(|line| line.contains("user=app") && !line.contains("cmd=cluster")).count()
+    };
+    assert_eq!(connections(0) + connections(1), 3, "one to each for commands, one for messages");
+    assert!(client.url().contains("app:***@") && !format!("{client:?}").contains("secret"));
+    drop(permits);
+}
+
+/// The command has other connections of its own.
+#[test]
+fn the_doctor_examines_every_master() {
+    let cluster = shared();
+    let run =
+        std::process::Command::new(env!("CARGO_BIN_EXE_fairq")).args(["doctor", "--url", &cluster.url()]).output();
+    let told = String::from_utf8(run.expect("run fairq").stdout).expect("text");
+    for node in 0..3 {
+        assert!(told.contains(&format!("master 127.0.0.1:{}", cluster.node(node).port())), "{told}");
+    }
+    assert_eq!(told.matches("Pub/Sub round trip").count(), 3, "{told}");
+    assert!(told.contains("nothing has to change"), "{told}");
+}
+
 #[test]
 fn the_address_of_one_of_several_masters_is_refused_with_a_hint() {
     let url = shared().node(0).url();
@@ -100,16 +144,23 @@ pub fn a_slot_moves_while_many_wait_on(cluster: &Cluster, prefix: &str) {
     let clients = [brisk(&cluster.url()), brisk(&cluster.url())];
     let (from, to) = (0, 1);
     let name = cluster.name_on(prefix, from);
-    let idle = cluster.slot(&name, from);
+    let slot = cluster.slot(&name, from);
     let line = Line::form(&clients, &name, 20);
     // The younger connection is the one to the new owner, or not: both have been used.
     take(&limiter(&clients[0], &cluster.name_on("other", to), 1)).release().expect("release");
-    cluster.move_slot(idle, from, to, || {
+    let newcomer = limiter(&clients[1], &name, 1);
+    let half_way = || {
         // Half of the keys are here and half there: who comes now has to wait, and is not turned away.
-        let newcomer = limiter(&clients[1], &name, 1);
         let brief = newcomer.acquire(&Request::new().max_wait(Duration::from_millis(200)));
         assert!(matches!(brief, Err(Error::TimedOut { .. } | Error::Unavailable { .. })), "{brief:?}");
-    });
+    };
+    let with_keys = || {
+        // The new owner answers only who was sent by the old one.
+        let sees_all = || newcomer.status().is_ok_and(|status| (status.used, status.waiting) == (1, 20));
+        eventually("all are there", SOON, sees_all);
+        assert_eq!(cluster.owner(&name, from), Some(from));
+    };
+    cluster.move_slot_watched(slot, from, to, half_way, with_keys);
     assert_eq!(cluster.owner(&name, to), Some(to));
     line.serve();
 }
@@ -121,7 +172,7 @@ fn an_idle_limiter_moves_and_is_found_again() {
     let name = cluster.name_on("idle", 2);
     let limiter = limiter(&client, &name, 3);
     take(&limiter).release().expect("release");
-    cluster.move_slot(cluster.slot(&name, 2), 2, 0, || {});
+    cluster.move_slot(cluster.slot(&name, 2), 2, 0);
     soon(&limiter).release().expect("release");
     assert_eq!(limiter.status().expect("status").limit, 3);
 }
@@ -141,7 +192,7 @@ fn cancels_during_a_move_leave_nothing_behind() {
     for (turn, (from, to)) in [(1, 2), (2, 1), (1, 2)].into_iter().enumerate() {
         let start = |token| limiter.acquire_start(&patient(), &completions, token).expect("start");
         let before: Vec<_> = (0..20).map(start).collect();
-        cluster.move_slot(slot, from, to, || before[..10].iter().for_each(cancel));
+        cluster.move_slot_watched(slot, from, to, || before[..10].iter().for_each(cancel), || {});
         before.iter().for_each(cancel);
         eventually(&format!("all have ended, turn {turn}"), SOON, || {
             completions.poll(100, Duration::ZERO);
@@ -167,7 +218,7 @@ fn slots_move_on_all_servers() {
         let slot = cluster.slot(&name, 0);
         for (from, to) in [(0, 1), (1, 0), (0, 1), (1, 0)] {
             load.wait_for_more(50);
-            cluster.move_slot(slot, from, to, || {});
+            cluster.move_slot(slot, from, to);
             load.wait_for_more(50);
         }
         assert!(load.stop() <= limits, "the limit holds over every move");

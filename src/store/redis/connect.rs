@@ -220,8 +220,7 @@ pub(super) fn add_advice(connection: &mut Connection, info: &mut ServerInfo) {
         ));
     }
     let aof = field(&persistence, "aof_enabled").as_deref() == Some("1");
-    let save: Option<Vec<String>> = redis::cmd("CONFIG").arg("GET").arg("save").query(connection).ok();
-    let rdb = save.as_ref().and_then(|pair| pair.get(1)).map(|value| !value.is_empty());
+    let rdb = setting(connection, "save").map(|value| !value.is_empty());
     info.persistence = match (aof, rdb) {
         (true, Some(true)) => Some("rdb+aof".into()),
         (true, _) => Some("aof".into()),
@@ -233,12 +232,24 @@ pub(super) fn add_advice(connection: &mut Connection, info: &mut ServerInfo) {
 
 /// Of a master that sentinels watch: cut off from them, it goes on admitting unless it has to have a replica.
 pub(super) fn add_advice_on_replicas(connection: &mut Connection, info: &mut ServerInfo) {
-    let reply = redis::cmd("CONFIG").arg("GET").arg("min-replicas-to-write").query(connection);
-    let needed: Option<Vec<String>> = reply.ok();
-    if needed.as_ref().and_then(|pair| pair.get(1)).is_some_and(|needed| needed == "0") {
+    if setting(connection, "min-replicas-to-write").as_deref() == Some("0") {
         let advice = "set it to 1, or a master that is cut off from its sentinels goes on admitting beside the new one";
         info.warnings.push(format!("min-replicas-to-write is 0: {advice}"));
     }
+}
+
+/// Of a master of a cluster.
+pub(super) fn add_advice_on_coverage(connection: &mut Connection, info: &mut ServerInfo) {
+    if setting(connection, "cluster-require-full-coverage").as_deref() == Some("yes") {
+        let advice = "set it to no, or all limiters wait while one master has no successor";
+        info.warnings.push(format!("cluster-require-full-coverage is yes: {advice}"));
+    }
+}
+
+/// `None`: the user may not ask.
+fn setting(connection: &mut Connection, name: &str) -> Option<String> {
+    let pair: Option<Vec<String>> = redis::cmd("CONFIG").arg("GET").arg(name).query(connection).ok();
+    pair?.into_iter().nth(1)
 }
 
 #[cfg(all(test, not(loom)))]

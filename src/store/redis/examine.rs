@@ -17,7 +17,7 @@ use crate::store::StoreError;
 /// All masters, by what somebody says who was asked just now.
 fn masters(options: &RedisOptions) -> Result<Map, StoreError> {
     let mut map = Map::new(options.layout());
-    let view = Lookout::new(options.clone()).look(&[], None)?;
+    let view = Lookout::new(options.clone()).look_closely()?;
     map.learn(&view);
     Ok(map)
 }
@@ -69,8 +69,10 @@ fn check_one(
         return Err(connect::not_alone(&options.target.shown));
     }
     connect::add_advice(&mut connection, &mut info);
-    if matches!(options.layout(), Layout::Sentinel { .. }) {
-        connect::add_advice_on_replicas(&mut connection, &mut info);
+    match options.layout() {
+        Layout::Single => {}
+        Layout::Sentinel { .. } => connect::add_advice_on_replicas(&mut connection, &mut info),
+        Layout::Cluster { .. } => connect::add_advice_on_coverage(&mut connection, &mut info),
     }
     if options.subscribe {
         connect::subscribe(&mut connection, instance)?;

@@ -15,6 +15,8 @@ pub(super) struct Map {
     owners: Vec<u16>,
     /// Of the view it is from; none: nothing is known yet.
     pub epoch: Option<u64>,
+    /// Slots that have moved since that view, as nodes said. The engine hears of them with the next.
+    mended: Vec<u16>,
     /// No node is opened any more.
     pub closed: bool,
 }
@@ -46,13 +48,16 @@ impl Map {
         match layout {
             Layout::Single => {
                 let nodes = vec![Arc::new(Node::new(Address::AsGiven))];
-                Map { nodes, owners: vec![0], epoch: Some(0), closed: false }
+                Map { nodes, owners: vec![0], epoch: Some(0), mended: Vec::new(), closed: false }
             }
-            Layout::Sentinel { .. } => Map { nodes: Vec::new(), owners: vec![NOBODY], epoch: None, closed: false },
-            Layout::Cluster { .. } => {
-                Map { nodes: Vec::new(), owners: vec![NOBODY; usize::from(SLOTS)], epoch: None, closed: false }
-            }
+            Layout::Sentinel { .. } => Map::unknown(1),
+            Layout::Cluster { .. } => Map::unknown(SLOTS),
         }
+    }
+
+    fn unknown(slots: u16) -> Self {
+        let owners = vec![NOBODY; usize::from(slots)];
+        Map { nodes: Vec::new(), owners, epoch: None, mended: Vec::new(), closed: false }
     }
 
     pub(super) fn owner(&self, limiter: &str) -> Option<&Arc<Node>> {
@@ -83,11 +88,20 @@ impl Map {
         node
     }
 
-    /// A slot has moved. `None`: that was known.
-    pub(super) fn move_slot(&mut self, slot: u16, to: &Arc<Node>) -> Option<()> {
-        let index = self.nodes.iter().position(|node| Arc::ptr_eq(node, to)).and_then(|i| u16::try_from(i).ok())?;
-        let owner = self.owners.get_mut(usize::from(slot))?;
-        (std::mem::replace(owner, index) != index).then_some(())
+    /// A node says that a slot has moved to another one, which is among ours.
+    pub(super) fn move_slot(&mut self, slot: u16, to: &Arc<Node>) {
+        let Some(index) = self.index_of(to) else { return };
+        if let Some(owner) = self.owners.get_mut(usize::from(slot))
+            && std::mem::replace(owner, index) != index
+            && !self.mended.contains(&slot)
+        {
+            self.mended.push(slot);
+        }
+    }
+
+    fn index_of(&self, node: &Arc<Node>) -> Option<u16> {
+        let index = self.nodes.iter().position(|other| Arc::ptr_eq(other, node))?;
+        u16::try_from(index).ok()
     }
 
     /// Takes over a view.
@@ -114,12 +128,16 @@ impl Map {
             (None, None) => false,
             _ => true,
         });
-        Changes { moved: moved.collect(), gone }
+        let mut moved: Vec<bool> = moved.collect();
+        for slot in std::mem::take(&mut self.mended) {
+            moved[usize::from(slot)] = true;
+        }
+        Changes { moved, gone }
     }
 
     /// A limiter's name of which the keys live on this node; none when it owns nothing.
     pub(super) fn name_on(&self, node: &Arc<Node>, prefix: &str) -> Option<String> {
-        let index = self.nodes.iter().position(|other| Arc::ptr_eq(other, node)).and_then(|i| u16::try_from(i).ok())?;
+        let index = self.index_of(node)?;
         if !self.owners.contains(&index) {
             return None;
         }
@@ -163,10 +181,12 @@ mod tests {
         map.learn(&view(&[(1, &[(0, 16_383)])]));
         let stranger = map.node_at(&Address::at("h", 9));
         assert!(map.name_on(&stranger, "x").is_none(), "it owns nothing yet");
-        assert!(map.move_slot(12_182, &stranger).is_some());
-        assert!(map.move_slot(12_182, &stranger).is_none(), "that was known");
+        map.move_slot(12_182, &stranger);
         assert!(Arc::ptr_eq(map.owner("foo").expect("an owner"), &stranger));
         let name = map.name_on(&stranger, "x").expect("a name in its one slot");
         assert_eq!(slot_of(&name), 12_182);
+        let agrees = view(&[(9, &[(12_182, 12_182)]), (1, &[(0, 12_181), (12_183, 16_383)])]);
+        assert!(map.learn(&agrees).concern("foo"), "the engine has not heard of it yet");
+        assert!(!map.learn(&agrees).any());
     }
 }

@@ -123,27 +123,25 @@ impl Router {
     /// `from` has sent its caller on.
     pub(super) fn redirect(self: &Arc<Self>, from: &Node, mut errand: Errand, redirect: &Redirect) {
         let address = named(&redirect.host, redirect.port, &from.address);
-        let (node, moved) = {
+        let node = {
             let mut map = self.map.lock();
             let node = map.node_at(&address);
-            let moved = redirect.moved.and_then(|slot| map.move_slot(slot, &node));
-            (node, moved)
+            if let Some(slot) = redirect.moved {
+                map.move_slot(slot, &node);
+            }
+            node
         };
         if redirect.moved.is_some() {
             self.poke_scout(); // others will have moved with it
         }
         errand.asking = redirect.moved.is_none();
-        let slot = redirect.moved.filter(|_| moved.is_some());
         if let Some(errand) = self.may_hop(errand) {
             self.deliver(&node, errand);
         }
-        if let (Some(slot), Some(listener)) = (slot, self.listener.upgrade()) {
-            listener.link_up(&|name| super::slots::slot_of(name) == slot);
-        }
     }
 
-    /// Takes over a view. True: it was news.
-    pub(super) fn learn(&self, view: &View) -> bool {
+    /// Takes over a view.
+    pub(super) fn learn(&self, view: &View) {
         let changes = self.map.lock().learn(view);
         changes.gone.iter().for_each(|node| node.retire());
         if changes.any()
@@ -152,7 +150,6 @@ impl Router {
             tracing::debug!(masters = view.parts.len(), epoch = view.epoch, "limiters have moved");
             listener.link_up(&|name| changes.concern(name));
         }
-        changes.any()
     }
 
     /// Calls about these limiters went down with a node's connection. They are asked again when that is up; but those that

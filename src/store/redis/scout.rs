@@ -127,12 +127,15 @@ impl Scout {
         self.wanted = false;
         let trouble = std::mem::take(&mut self.trouble);
         let longest = self.longest_pause();
-        self.pause = (self.pause * 2).clamp(FIRST_PAUSE, longest.unwrap_or(LAST_PAUSE));
+        // News or not: nodes that do not agree would have news for ever.
+        let quiet = self.next_look.elapsed() > LAST_PAUSE;
+        let pause = if quiet { FIRST_PAUSE } else { self.pause * 2 };
+        self.pause = pause.clamp(FIRST_PAUSE, longest.unwrap_or(LAST_PAUSE));
         match found {
             Ok(view) => {
                 self.last_error = None;
-                if self.is_credible(&view, epoch, trouble) && self.router.learn(&view) {
-                    self.pause = FIRST_PAUSE;
+                if self.is_credible(&view, epoch, trouble) {
+                    self.router.learn(&view);
                 }
             }
             Err(error) => {

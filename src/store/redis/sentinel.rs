@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use redis::Connection;
+use redis::{Connection, ConnectionLike};
 
 use super::connect::{RedisOptions, at};
 use super::fault;
@@ -40,13 +40,11 @@ pub(super) fn look(
 }
 
 fn ask(options: &RedisOptions, lines: &mut Lines, sentinel: &Address) -> Result<View, StoreError> {
-    if let Some(mut line) = lines.remove(sentinel)
-        && let Ok(view) = view_of(options, &mut line)
-    {
-        lines.insert(sentinel.clone(), line);
-        return Ok(view);
-    }
-    let mut line = connect(options, sentinel)?;
+    let mut line = match lines.remove(sentinel) {
+        Some(line) if line.is_open() => line,
+        _ => connect(options, sentinel)?,
+    };
+    // A line that was cut in silence is connected anew the next time; another attempt now would cost its time again.
     let view = view_of(options, &mut line)?;
     lines.insert(sentinel.clone(), line);
     Ok(view)
