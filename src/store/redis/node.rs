@@ -61,9 +61,15 @@ impl Node {
         }
         let Door::Open(jobs) = &*door else { return Err(errand) };
         self.line.enter();
-        // It cannot be gone: it lives until the door is shut.
-        let _ = jobs.send(Job::Errand(errand));
-        Ok(())
+        match jobs.send(Job::Errand(errand)) {
+            Ok(()) => Ok(()),
+            Err(unsent) => {
+                // It lives until the door is shut; but it may have panicked.
+                self.line.leave(1);
+                let Job::Errand(errand) = unsent.0 else { return Ok(()) };
+                Err(errand)
+            }
+        }
     }
 
     /// Has the thread look after the connection.
