@@ -257,9 +257,8 @@ run_doc_tests() { cargo test --all-features --doc; }
 # All interleavings of the small concurrent parts. A preemption bound keeps the
 # search finite; loom's authors found 2 or 3 to show nearly all faults.
 run_loom() {
-    export RUSTFLAGS="${RUSTFLAGS:-} --cfg loom" CARGO_TARGET_DIR=target/loom
-    export LOOM_MAX_PREEMPTIONS=${LOOM_MAX_PREEMPTIONS:-3}
-    cargo test --no-default-features --lib loom_ | tee "$work/loom" || return 1
+    export FAIRQ_LOOM=1 LOOM_MAX_PREEMPTIONS=${LOOM_MAX_PREEMPTIONS:-3}
+    cargo test --all-features --lib loom_ | tee "$work/loom" || return 1
     grep -Eq '^test .*loom_' "$work/loom" || skip "there is no test named loom_"
 }
 

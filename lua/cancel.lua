@@ -2,7 +2,7 @@
 -- ARGV  7.. tickets
 -- Answer: ok, then for each "queued" | "held" | "none": what it was
 
-local frees, strict, joins = true, false, ARGV[5] == '1'
+local frees, strict, joins = true, false, string.sub(ARGV[5], 1, 1) == '1'
 --@include enter
 
 local were = {}

@@ -7,7 +7,7 @@ local frees, strict, joins = true, false, false
 if call('ZREM', INSTANCES, ME) == 1 then
   if sweeping == 0 then sweeping, swept = 1, 0 else again = 1 end
 end
-call('HDEL', HASH, 'i:' .. ME, 'd:' .. ME)
+call('HDEL', HASH, 'i:' .. ME, 'd:' .. ME, 'l:' .. ME)
 my_expiry = 0
 
 --@include dispatch

@@ -7,7 +7,8 @@ local errors = {}
 local function try(...)
   local reply = redis.pcall(...)
   if type(reply) == 'table' and reply.err then
-    errors[#errors + 1] = (select(1, ...)) .. ': ' .. reply.err
+    local command = select(1, ...)
+    errors[#errors + 1] = (command == 'PUBSUB' and 'PUBSUB|NUMSUB' or command) .. ': ' .. reply.err
   end
 end
 local hash, sorted = KEYS[1], KEYS[2]
@@ -29,5 +30,6 @@ try('ZREM', sorted, 'm')
 try('PEXPIRE', hash, 1000) -- should UNLINK be denied
 try('PEXPIRE', sorted, 1000)
 try('PUBLISH', 'fq:' .. ARGV[1], '0 p')
+try('PUBSUB', 'NUMSUB', 'fq:' .. ARGV[1])
 try('UNLINK', hash, sorted)
 return errors

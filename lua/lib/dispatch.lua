@@ -4,12 +4,14 @@
 local BATCH, WINDOW = 128, 16
 local bound = now >= calm and now or excused -- whose lease ended before is dead
 
+--@include look
+
 if due < bound then
   -- Reap: forget the instances whose time has passed. What they held and waited for is found by the sweep.
   local dead = call('ZRANGEBYSCORE', INSTANCES, '-inf', format('(%d', bound), 'LIMIT', 0, BATCH)
   for _, instance in ipairs(dead) do
     call('ZREM', INSTANCES, instance)
-    call('HDEL', HASH, 'i:' .. instance, 'd:' .. instance)
+    call('HDEL', HASH, 'i:' .. instance, 'd:' .. instance, 'l:' .. instance)
   end
   if #dead > 0 then
     if sweeping == 0 then sweeping, swept = 1, 0 else again = 1 end

@@ -13,7 +13,8 @@ if not exists and string.sub(ARGV[6], 2, 2) == '|' then return { 'none', epoch, 
 -- A caller that knows a later epoch tells that an older state has come back: a replica that was master before, and is again.
 local anew = not exists or run ~= RUN or not whole or KNOWN > epoch
 local stale = not my_expiry or my_expiry < now + lease * 0.75 -- every verb leaves its caller three quarters of a lease
-if frees and (anew or declares or stale or my_generation < GENERATION) then call('HDEL', HASH, '-') end
+local misjudged = believed ~= (LISTENS and '1') -- it has begun to listen, or ended, or was taken for dead
+if frees and (anew or declares or stale or misjudged or my_generation < GENERATION) then call('HDEL', HASH, '-') end
 
 if anew then
   -- A new epoch: what is left of the old one is thrown away, and the instances bring back what they hold and wait
@@ -50,6 +51,8 @@ local resync = strict and not BARE and (KNOWN ~= epoch or not my_expiry)
 if not resync then
   if my_expiry then
     if my_generation < GENERATION then call('HSET', HASH, 'i:' .. ME, GENERATION) end
+    if misjudged and LISTENS then call('HSET', HASH, 'l:' .. ME, '1') end
+    if misjudged and not LISTENS then call('HDEL', HASH, 'l:' .. ME) end
     if stale then
       my_expiry = now + lease
       due = min(due, my_expiry)
@@ -60,6 +63,7 @@ if not resync then
     due = min(due, my_expiry)
     call('ZADD', INSTANCES, my_expiry, ME)
     call('HSET', HASH, 'i:' .. ME, GENERATION, 'd:' .. ME, string.match(ARGV[6], '^.[^|]*|%d*|[^|]*|%d*|(.*)$') or '')
+    if LISTENS then call('HSET', HASH, 'l:' .. ME, '1') end
   end
 end
 

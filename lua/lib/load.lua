@@ -1,13 +1,15 @@
 -- load: reads what every verb judges by. Included first, by verbs that write (through enter) and by those that only
 -- look.
 --
--- KEYS  1 hash (state, run, config; for each instance "i:" its generation, "d:" its description)
+-- KEYS  1 hash (state, run, config; for each instance "i:" its generation, "d:" its description, "l:" whether it
+--         listens to its channel on this server, see look)
 --       2 queue (ticket -> order)  3 held (ticket -> fence)
 --       4 tickets (ticket -> its order in hex, and " cost label" when there is more to say than cost 1: short, because
 --         there may be many)
 --       5 instances (instance -> microsecond until which it counts as alive)
 -- ARGV  1 instance  2 generation of its connection  3 run id of the server  4 epoch it knows (0: none)
---       5 "1" when it neither holds nor waits for anything here  6 its configuration (see config)
+--       5 two digits, each 0 or 1: it neither holds nor waits for anything here; it listens to its channel here
+--       6 its configuration (see config)
 --       7.. arguments of the verb
 -- Answer: {verdict, epoch, notices, version of the configuration, ...}. Verdicts that every verb may give:
 --       refused  the command comes from an older connection of its instance; nothing was done
@@ -21,10 +23,11 @@
 -- member ".", so that a key without it has been lost, and an expiry set on the key stays.
 
 local HASH, QUEUE, HELD, TICKETS, INSTANCES = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local ME, GENERATION, RUN, KNOWN, BARE = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), ARGV[5] == '1'
+local ME, GENERATION, RUN, KNOWN = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+local BARE, LISTENS = string.sub(ARGV[5], 1, 1) == '1', string.sub(ARGV[5], 2) == '1'
 local call, max, min, floor, format = redis.call, math.max, math.min, math.floor, string.format
 
--- The numbers of a limiter, 23 doubles in one field: reading and writing them one by one would cost more than all the
+-- The numbers of a limiter, 24 doubles in one field: reading and writing them one by one would cost more than all the
 -- rest. finish writes them.
 local epoch, now, skew, order, fence, used = 0, 0, 0, 0, 0, 0 -- used: the cost held
 local limit, max_queue, lease, idle, paused, version = 0, 0, 0, 0, 0, 0 -- lease and idle in microseconds
@@ -33,12 +36,13 @@ local calm, excused = 0, 0 -- before calm, nobody is reaped whose lease ended af
 local due = 0 -- no lease ends before
 local sweeping, swept, again = 0, 0, 0 -- 1: through held, 2: through the queue; last score seen; start over
 local revokes, hold, granted, kept = 0, 0, 0, 0 -- hold: mean of hold time times cost; kept: when expiry was last set
+local looked = 0 -- when somebody last looked for the dead
 
-local raw = call('HMGET', HASH, 'state', 'run', 'i:' .. ME)
-local exists, run, my_generation = raw[1], raw[2], tonumber(raw[3] or 0)
+local raw = call('HMGET', HASH, 'state', 'run', 'i:' .. ME, 'l:' .. ME)
+local exists, run, my_generation, believed = raw[1], raw[2], tonumber(raw[3] or 0), raw[4]
 if exists then
   epoch, now, skew, order, fence, used, limit, max_queue, lease, idle, paused, version, grace, calm, due, sweeping,
-    swept, again, revokes, hold, granted, kept, excused = struct.unpack('<ddddddddddddddddddddddd', exists)
+    swept, again, revokes, hold, granted, kept, excused, looked = struct.unpack('<dddddddddddddddddddddddd', exists)
 end
 local waiting = call('ZCARD', QUEUE) - 1
 local holding = call('ZCARD', HELD) - 1

@@ -28,7 +28,8 @@ impl Listener for Engine {
     fn subscribed(&self) {
         self.with_table(|turn| {
             for limiter in 0..turn.table.limiters.len() {
-                if !turn.table.limiters[limiter].queued.is_empty() {
+                let state = &turn.table.limiters[limiter];
+                if !state.queued.is_empty() || !state.held.is_empty() {
                     self.request_sync(turn, limiter);
                 }
             }

@@ -262,7 +262,7 @@ pub(crate) trait Listener: Send + Sync {
     fn link_up(&self, of: Concerns<'_>);
     /// An attempt to connect with the place where these limiters live has failed.
     fn link_down(&self, of: Concerns<'_>, detail: &str);
-    /// Subscribed (again): a notice may have been missed.
+    /// Subscribed (again), or no more: a notice may have been missed, and the store has to know.
     fn subscribed(&self);
     /// For how long attempts to connect for these limiters may pause at most; `None`: there is nothing to connect for.
     fn wants_link(&self, of: Concerns<'_>) -> Option<Duration>;

@@ -38,5 +38,10 @@ if command -v go >/dev/null; then
     bindings/go/run-tests.sh --worker "$work/go"
     workers+=(go="$work/go")
 fi
+# What bindings/java/run-tests.sh has built.
+java_classes=bindings/java/fairq-tests/target/worker.classpath
+if [[ -r $java_classes ]] && command -v java >/dev/null; then
+    workers+=(java="java -cp $(cat "$java_classes") io.fairq.tests.LineWorker")
+fi
 
 LD_LIBRARY_PATH=$work "$python" tests/languages/line.py "$server" "$target/release/fairq" "${workers[@]}"

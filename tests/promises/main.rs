@@ -18,6 +18,7 @@ mod p05_fence;
 mod p06_fifo;
 mod p07_wakeup;
 mod p08_crash;
+mod p08_presence;
 mod p09_state_loss;
 mod p10_clocks;
 mod p11_cost;

@@ -14,9 +14,18 @@ const POLL: Duration = Duration::from_secs(1);
 
 /// A client whose time stands still.
 fn still(server: &Server) -> (Clock, Client) {
+    open_still(server, true)
+}
+
+/// One that does not listen, and so does not look for the dead, which happens by the server's clock.
+fn deaf(server: &Server) -> (Clock, Client) {
+    open_still(server, false)
+}
+
+fn open_still(server: &Server, subscribe: bool) -> (Clock, Client) {
     let clock = Clock::manual();
-    let client = Client::builder(&server.url()).clock(clock.clone()).open().expect("open the client");
-    (clock, client)
+    let builder = Client::builder(&server.url()).clock(clock.clone()).subscribe(subscribe);
+    (clock, builder.open().expect("open the client"))
 }
 
 fn still_limiter(client: &Client, limit: u64) -> Limiter {
@@ -48,7 +57,7 @@ fn wait_calls(server: &Server, calls: u64) {
 fn an_acquire_is_one_script_call_and_so_is_a_release() {
     for flavor in Flavor::available() {
         let server = Server::start(flavor);
-        let (_clock, client) = still(&server);
+        let (_clock, client) = deaf(&server);
         let limiter = still_limiter(&client, 1);
         let pair = || limiter.acquire(&Request::new()).expect("a permit").release().expect("release");
         (0..3).for_each(|_| pair()); // the scripts get known, and the configuration
@@ -68,7 +77,7 @@ fn bytes_received(server: &Server) -> u64 {
 /// Script calls, and commands within them, for some ticks of a client with so many waiters.
 fn cost_of_ticks(waiters: u64, ticks: u64) -> (u64, u64) {
     let server = server();
-    let ((clock, client), (_, other)) = (still(&server), still(&server));
+    let ((clock, client), (_, other)) = (deaf(&server), deaf(&server));
     let (limiter, blocker) = (still_limiter(&client, 1), still_limiter(&other, 1));
     let permit = blocker.acquire(&Request::new()).expect("a permit");
     let done = Completions::new();
@@ -115,7 +124,7 @@ fn places_are_told_by_one_more_call_a_tick_however_many_ask() {
     const TICKS: u64 = 10;
     let cost_of = |waiters: u64| {
         let server = server();
-        let ((clock, client), (_, other)) = (still(&server), still(&server));
+        let ((clock, client), (_, other)) = (deaf(&server), deaf(&server));
         let (limiter, blocker) = (still_limiter(&client, 1), still_limiter(&other, 1));
         let permit = blocker.acquire(&Request::new()).expect("a permit");
         let done = Completions::new();
@@ -269,6 +278,7 @@ fn clients_that_vanish_leave_nothing_in_the_registry_once_their_leases_end() {
     let proxy = Proxy::to(server.port());
     let (_client, limiter) = open(&server.url(), "a", 100, POLL);
     let permit = limiter.acquire(&Request::new()).expect("a permit");
+    eventually("it is known to listen", SOON, || listeners(&server, "a") == 1);
     let before = registry(&server);
     let vanishing: Vec<(Client, Permit)> = (0..50)
         .map(|_| open(&proxy.url(), "a", 100, POLL))

@@ -83,6 +83,12 @@ pub fn let_pass(server: &Server, name: &str, time: Duration) {
     eventually("heartbeats moved the limiter's clock on", SOON, || now().is_some_and(|now| now >= end));
 }
 
+/// Of how many instances the limiter knows that they listen.
+pub fn listeners(server: &Server, name: &str) -> usize {
+    let fields: Vec<String> = run(server, &["HKEYS", &keys(name)[0]]);
+    fields.iter().filter(|field| field.starts_with("l:")).count()
+}
+
 /// Opens a client with a limiter that asks often.
 pub fn open(url: &str, name: &str, limit: u64, lease: Duration) -> (Client, Limiter) {
     let client = Client::open(url).expect("open the client");
@@ -110,7 +116,7 @@ pub fn line_up(limiter: &Limiter, to: &Completions, tokens: Range<u64>) -> Vec<T
     tickets
 }
 
-fn is_in_line(ticket: &Ticket) -> bool {
+pub fn is_in_line(ticket: &Ticket) -> bool {
     ticket.last_position().is_some() || ticket.state() != TicketState::Pending
 }
 

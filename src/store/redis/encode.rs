@@ -16,6 +16,8 @@ pub(super) struct Sender<'a> {
     pub run_id: &'a str,
     /// A sync on this connection is to publish a probe to the instance's own channel.
     pub probe: bool,
+    /// The instance is subscribed to its channel on the same server.
+    pub listens: bool,
 }
 
 /// How a script is named.
@@ -37,9 +39,18 @@ pub(super) fn command(call: &Call, from: &Sender<'_>, by: By) -> Cmd {
     let keys = keys_of(&call.limiter);
     cmd.arg(keys.len()).arg(&keys[..]);
     cmd.arg(from.instance.as_bytes()).arg(from.generation).arg(from.run_id);
-    cmd.arg(call.header.epoch).arg(u8::from(call.header.bare)).arg(configuration(&call.header.declaration));
+    cmd.arg(call.header.epoch).arg(flags(call.header.bare, from.listens)).arg(configuration(&call.header.declaration));
     arguments(&mut cmd, &call.verb, from);
     cmd
+}
+
+fn flags(bare: bool, listens: bool) -> &'static str {
+    match (bare, listens) {
+        (false, false) => "00",
+        (false, true) => "01",
+        (true, false) => "10",
+        (true, true) => "11",
+    }
 }
 
 fn configuration(declaration: &Declaration) -> String {

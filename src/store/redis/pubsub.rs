@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::connect::{at, subscribe};
+use super::connect::{at, server_info, subscribe};
 use super::router::Router;
 use super::url::Address;
 use super::{decode, fault};
@@ -67,18 +67,24 @@ impl Subscriber {
         let router = &self.router;
         let Some(server) = self.server(attempt) else { return Err(StoreError::away("no server is known yet")) };
         let mut connection = router.options.connect(&server)?;
-        let subscribed = subscribe(&mut connection, &router.instance);
-        subscribed.map_err(|error| at(&server, error))?;
+        let info = server_info(&mut connection).map_err(|error| at(&server, error))?;
+        subscribe(&mut connection, &router.instance).map_err(|error| at(&server, error))?;
         connection.set_read_timeout(Some(TURN)).map_err(|e| fault::of_connect(&e))?;
         router.probe.heard();
-        if let Some(listener) = router.listener.upgrade() {
-            listener.subscribed(); // whatever was published before is found by a sync
-        }
+        self.tell_subscribed(Some(info.run_id)); // whatever was published before is found by a sync
         let mut pubsub = connection.as_pubsub();
         while !self.is_over() && self.take_message(&mut pubsub, &server) {}
         // Dropping it would wait for an acknowledgement; the whole connection goes instead.
         std::mem::forget(pubsub);
+        self.tell_subscribed(None); // or others would take us for dead
         Ok(())
+    }
+
+    fn tell_subscribed(&self, server: Option<String>) {
+        self.router.probe.set_server(server);
+        if let Some(listener) = self.router.listener.upgrade().filter(|_| !self.is_over()) {
+            listener.subscribed();
+        }
     }
 
     /// False: the connection is of no use any more.

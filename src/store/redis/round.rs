@@ -144,7 +144,8 @@ impl<'a> Round<'a> {
 
     fn packed(&self, which: &[usize], teach: Teach) -> Vec<u8> {
         let Open { run_id, generation, .. } = &*self.open;
-        let from = Sender { instance: &self.router.instance, generation: *generation, run_id, probe: self.probe };
+        let (instance, probe, listens) = (&self.router.instance, self.probe, self.router.probe.listens_on(run_id));
+        let from = Sender { instance, generation: *generation, run_id, probe, listens };
         let mut bytes = Vec::with_capacity(which.len() * 256);
         let mut loaded: Vec<&str> = Vec::new();
         for index in which {

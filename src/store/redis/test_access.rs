@@ -8,7 +8,9 @@ use crate::store::model::Caller;
 use crate::store::{Answer, Call, Notice, Verb};
 
 pub(crate) fn run(connection: &mut Connection, call: &Call, caller: &Caller) -> Value {
-    let from = Sender { instance: &caller.instance, generation: caller.generation, run_id: &caller.run, probe: false };
+    let (probe, listens) = (false, false);
+    let from =
+        Sender { instance: &caller.instance, generation: caller.generation, run_id: &caller.run, probe, listens };
     connection.send_packed_command(&command(call, &from, By::Source).get_packed_command()).expect("a live connection");
     connection.recv_response().expect("an answer")
 }
