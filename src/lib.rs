@@ -37,6 +37,7 @@ pub mod ffi;
 mod jitter;
 mod limiter;
 mod limiter_builder;
+mod map;
 mod options;
 mod permit;
 mod process;

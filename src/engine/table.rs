@@ -2,7 +2,7 @@
 //! is held for short, never across a call of the store or of a callback: what is to be done outside the lock is
 //! collected in [`Effects`] and run after it.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crossbeam_channel::Sender;
@@ -12,6 +12,7 @@ use super::waiter::Waiter;
 use crate::Error;
 use crate::clock::{NEVER, Nanos};
 use crate::events::{LostReason, PermitEvent};
+use crate::map::HashMap;
 use crate::settings::Declaration;
 use crate::store::{Call, Header, TicketNo, Verb};
 
@@ -199,10 +200,10 @@ impl Table {
     pub(crate) fn new() -> Self {
         Table {
             limiters: Vec::new(),
-            names: HashMap::new(),
+            names: HashMap::default(),
             free: Vec::new(),
             forget_at: 0,
-            tickets: HashMap::new(),
+            tickets: HashMap::default(),
             timers: BTreeSet::new(),
             stage: Stage::Running,
             arrivals: 0,

@@ -6,11 +6,12 @@ mod dispatch;
 mod enter;
 mod verbs;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Answer, Header, Notice, TicketNo, Verb, Verdict};
+use crate::map::HashMap;
 use crate::settings::{ConfigView, Declaration};
 
 /// A ticket's name: its instance, and its number there.
@@ -122,8 +123,8 @@ impl Model {
             granted: 0,
             queue: BTreeSet::new(),
             held: BTreeMap::new(),
-            tickets: HashMap::new(),
-            instances: HashMap::new(),
+            tickets: HashMap::default(),
+            instances: HashMap::default(),
             expiries: BTreeSet::new(),
             messages: Vec::new(),
             more: false,
