@@ -44,7 +44,12 @@ impl Watched {
     }
 
     pub fn url(&self) -> String {
-        format!("redis-sentinel://{}/{SERVICE}", self.sentinel_list())
+        self.url_by(&self.sentinel_list())
+    }
+
+    /// By other addresses that lead to the sentinels.
+    pub fn url_by(&self, sentinels: &str) -> String {
+        format!("redis-sentinel://{sentinels}/{SERVICE}")
     }
 
     pub fn sentinel_list(&self) -> String {

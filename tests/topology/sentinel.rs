@@ -59,7 +59,7 @@ fn sentinels_that_hang_keep_nobody_from_the_master() {
         let nowhere = TcpListener::bind("127.0.0.1:0").expect("bind"); // accepts, and says nothing
         let port = nowhere.local_addr().expect("an address").port();
         watched.sentinels[0].pause();
-        let client = brisk(&format!("redis-sentinel://127.0.0.1:{port},{}/{SERVICE}", watched.sentinel_list()));
+        let client = brisk(&watched.url_by(&format!("127.0.0.1:{port},{}", watched.sentinel_list())));
         let line = Line::form(std::slice::from_ref(&client), "line", 3);
         watched.servers[0].kill();
         watched.wait_for_another(0, &[1, 2]);

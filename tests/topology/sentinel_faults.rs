@@ -6,7 +6,7 @@ use fairq::{Client, Completions, Permit, PermitState, Request};
 
 use crate::scene::*;
 use crate::stores::{granted, guarded, patient, take, wait_for_line};
-use crate::support::{Flavor, SOON, Server, Watched, eventually};
+use crate::support::{Flavor, Proxy, SOON, Server, Watched, eventually};
 
 #[test]
 fn acknowledged_writes_are_lost_and_the_line_is_not() {
@@ -104,25 +104,46 @@ fn has(watched: &Watched, server: usize, name: &str) -> bool {
 fn the_overshoot_of_a_split_is_bounded() {
     for flavor in Flavor::available() {
         for replicas_needed in ["0", "1"] {
-            overshoot_of_a_split(flavor, replicas_needed);
+            overshoot_of_a_split(flavor, replicas_needed, false);
         }
     }
 }
 
-fn overshoot_of_a_split(flavor: Flavor, replicas_needed: &str) {
+/// Some clients are cut off from the sentinels together with the old master, and stay with it. Nobody can keep the limit
+/// over both masters; each keeps it, and afterwards there is one again.
+#[test]
+#[ignore = "long"]
+fn the_overshoot_of_a_split_that_has_clients_on_both_sides_is_bounded() {
+    for replicas_needed in ["0", "1"] {
+        overshoot_of_a_split(Server::default_flavor(), replicas_needed, true);
+    }
+}
+
+fn overshoot_of_a_split(flavor: Flavor, replicas_needed: &str, both_sides: bool) {
     let watched =
         Watched::start(flavor, &[("--min-replicas-to-write", replicas_needed), ("--min-replicas-max-lag", "2")]);
     let limit = 3;
+    let proxies: Vec<Proxy> = watched.sentinels.iter().map(|sentinel| Proxy::to(sentinel.port())).collect();
+    let addresses: Vec<String> = proxies.iter().map(|proxy| format!("127.0.0.1:{}", proxy.port())).collect();
     let client = || limiter(&brisk(&watched.url()), "split", limit);
-    let load = Load::start(vec![client(), client(), client()], 6);
+    let far = || limiter(&brisk(&watched.url_by(&addresses.join(","))), "split", limit);
+    let load = Load::start(vec![client(), client(), far(), far()], 6);
     load.wait_for_more(100);
+    if both_sides {
+        proxies.iter().for_each(Proxy::hang);
+    }
     watched.servers[0].pause();
     watched.wait_for_another(0, &[0, 1, 2]);
     watched.servers[0].resume();
     let start = Instant::now();
     load.wait_for_more(300);
+    proxies.iter().for_each(Proxy::heal);
+    load.wait_for_more(300);
     let most = load.stop();
-    eprintln!("{flavor}, {replicas_needed} replicas needed: at most {most} of {limit}, after {:?}", start.elapsed());
+    eprintln!(
+        "{flavor}, {replicas_needed} replicas needed, clients on both sides: {both_sides}: at most {most} of {limit}, {:?}",
+        start.elapsed()
+    );
     assert!(most <= 2 * limit);
     let fresh = client();
     wait_for_line(&fresh, 0);
