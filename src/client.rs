@@ -14,7 +14,7 @@ use crate::store::redis::{RedisOptions, RedisStore};
 use crate::{Error, jitter};
 
 /// One instance of fairq: it has a name of its own in the store, a scheduler thread, and, on Redis, one connection
-/// for commands and one for messages, whatever the number of limiters and waiters. Clones are the same instance; the
+/// for commands (to each master in use, in a cluster) and one for messages, whatever the number of limiters and waiters. Clones are the same instance; the
 /// last one, with its limiters, tickets and permits, closes it in the background.
 #[derive(Clone)]
 pub struct Client {
@@ -118,9 +118,15 @@ fn default_description() -> String {
 }
 
 impl Client {
-    /// Opens a client: `memory:` (or nothing) for this process alone, `redis://`, `rediss://` (TLS) or
-    /// `unix:///path/to/socket` for a cluster of processes. `memory:NAME` is a world of its own. Connects with the
-    /// first request.
+    /// Opens a client: `memory:` (or nothing) for this process alone; for a cluster of processes
+    ///
+    /// - `redis://[user:password@]host[:port][/db]` or `unix:///path/to/socket`: one server,
+    /// - `redis-cluster://[user:password@]host:port,host:port,…`: a Redis Cluster, found by any of these nodes,
+    /// - `redis-sentinel://[user:password@]host:port,…/SERVICE[/db]`: the master of a service, found by any of these
+    ///   sentinels; for a login of theirs `?sentinel_user=…&sentinel_password=…`,
+    /// - `rediss://`, `rediss-cluster://`, `rediss-sentinel://`: the same by TLS.
+    ///
+    /// `memory:NAME` is a world of its own. Connects with the first request.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a URL that means nothing.
@@ -161,8 +167,8 @@ impl Client {
         &self.url
     }
 
-    /// Connects now and looks whether the server is fit: its version, the rights of the user, the eviction policy.
-    /// Blocks for at most the connect and the I/O timeout.
+    /// Connects now and looks whether the server (each master of a cluster) is fit: its version, the rights of the user,
+    /// the eviction policy. Blocks for at most the connect and the I/O timeout of each.
     ///
     /// # Errors
     /// [`Error::Unavailable`]; [`Error::Config`] for what has to be changed.

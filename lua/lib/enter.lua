@@ -10,7 +10,8 @@
 if my_generation > GENERATION then return { 'refused', epoch, '', version } end
 local declares = string.sub(ARGV[6], 1, 1) == '1'
 if not exists and string.sub(ARGV[6], 2, 2) == '|' then return { 'none', epoch, '', version } end
-local anew = not exists or run ~= RUN or not whole
+-- A caller that knows a later epoch tells that an older state has come back: a replica that was master before, and is again.
+local anew = not exists or run ~= RUN or not whole or KNOWN > epoch
 local stale = not my_expiry or my_expiry < now + lease * 0.75 -- every verb leaves its caller three quarters of a lease
 local misjudged = believed ~= (LISTENS and '1') -- it has begun to listen, or ended, or was taken for dead
 if frees and (anew or declares or stale or misjudged or my_generation < GENERATION) then call('HDEL', HASH, '-') end

@@ -210,6 +210,7 @@ impl Engine {
             puts_back,
             told: false,
             doubtful: false,
+            entered_late: false,
             arrived: puts_back,
             last_error: None,
             ack: None,
@@ -217,7 +218,7 @@ impl Engine {
         };
         turn.table.add(slot);
         turn.table.arm(waiter.deadline(), Timer::Deadline(no), turn.fx);
-        if turn.table.away.is_some() && self.admit_by_outage_policy(turn, limiter) {
+        if turn.table.limiters[limiter].away.is_some() && self.admit_by_outage_policy(turn, limiter) {
             return;
         }
         self.send_ticket(turn, no);

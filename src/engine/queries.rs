@@ -102,7 +102,7 @@ fn check_open(table: &Table) -> Result<(), Error> {
 
 fn to_error(error: StoreError) -> Error {
     match error {
-        StoreError::Away { detail } | StoreError::Lost { detail } | StoreError::Busy { detail } => {
+        StoreError::Away { detail, .. } | StoreError::Lost { detail } | StoreError::Busy { detail } => {
             super::answers::unavailable(detail)
         }
         StoreError::Full { detail } => Error::Overloaded { detail },

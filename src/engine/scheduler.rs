@@ -79,7 +79,8 @@ impl Engine {
         let Some(slot) = turn.table.tickets.get(&no) else { return };
         let waiter = slot.waiter.clone();
         let never_in_line = slot.phase != Phase::Queued && waiter.order() == 0;
-        let away = turn.table.away.clone().map(super::answers::unavailable);
+        let away = turn.table.limiters[slot.limiter].away.as_deref().map(str::to_owned);
+        let away = away.map(super::answers::unavailable);
         let patience_over = !waiter.may_wait();
         let why_not =
             slot.last_error.as_deref().cloned().or(away).or_else(|| {

@@ -45,7 +45,8 @@ FAIRQ_LOG=error|warn|info|debug|trace sets what is logged to stderr.";
 #[derive(Parser)]
 #[command(name = "fairq", version, about, after_help = AFTER_HELP, max_term_width = 110)]
 struct Cli {
-    /// Where the limiters live: redis://[user:password@]host[:port][/db], rediss://…, unix:///path
+    /// Where the limiters live: redis://[user:password@]host[:port][/db], redis-cluster://host:port,…,
+    /// redis-sentinel://host:port,…/SERVICE, rediss… for TLS, unix:///path
     #[arg(long, global = true, env = "FAIRQ_URL", hide_env_values = true, value_name = "URL", display_order = 900)]
     url: Option<String>,
     #[command(subcommand)]

@@ -36,6 +36,8 @@ pub(super) enum Knows {
     Latest,
     Nothing,
     First,
+    /// One that the store has forgotten again.
+    Later,
 }
 
 /// A verb with what both sides agree on; orders and fences are each side's own.
@@ -86,7 +88,12 @@ pub(super) fn plans() -> impl Strategy<Value = Plan> {
 
 pub(super) fn ops() -> impl Strategy<Value = Vec<Op>> {
     let instance = 0..INSTANCES.len();
-    let knows = prop_oneof![8 => Just(Knows::Latest), 1 => Just(Knows::Nothing), 1 => Just(Knows::First)];
+    let knows = prop_oneof![
+        16 => Just(Knows::Latest),
+        2 => Just(Knows::Nothing),
+        2 => Just(Knows::First),
+        1 => Just(Knows::Later)
+    ];
     let declares = prop::option::weighted(0.1, 1..5u64);
     let verb = (instance.clone(), knows, prop::bool::weighted(0.4), declares, plans())
         .prop_map(|(instance, knows, bare, declares, verb)| Op::Verb { instance, knows, bare, declares, verb });
@@ -117,6 +124,7 @@ impl Memory {
             Knows::Latest => latest,
             Knows::Nothing => 0,
             Knows::First => first,
+            Knows::Later => latest + 1_000_000_000,
         };
         let settings = Settings {
             limit: declares.unwrap_or(2),

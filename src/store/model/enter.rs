@@ -29,7 +29,8 @@ impl Model {
         if !self.exists && header.declaration.declared.is_empty() {
             return Err(Box::new(Verdict::NoSuchLimiter));
         }
-        if !self.exists || self.run != caller.run {
+        // A caller that knows a later epoch tells that an older state has come back.
+        if !self.exists || self.run != caller.run || header.epoch > self.epoch {
             self.begin_epoch(caller, header);
         } else {
             if header.declaration.declares {
