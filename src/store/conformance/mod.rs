@@ -2,13 +2,15 @@
 //! the same state. This is what makes the model the specification of the scripts.
 //!
 //! Times differ between the two, so orders, fences and epochs are compared by rank, and leases are so long that only
-//! the test itself lets an instance expire or a grace end.
+//! the test itself lets an instance expire or a grace end. On the simulation's server both share a clock: there everything is
+//! compared as it is, and time passes as it likes.
 
 mod plan;
 #[path = "../../../tests/support/mod.rs"]
 mod support;
 mod twins;
 mod view;
+mod wire;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +21,7 @@ use proptest::test_runner::{Config, TestRunner};
 use self::support::{Flavor, Server};
 use self::twins::Twins;
 pub(crate) use self::view::State;
+use self::wire::{InMemory, Sockets, Wire};
 use super::model::{Caller, Model};
 use super::*;
 
@@ -28,19 +31,37 @@ const LEASE_MS: u64 = 3_600_000;
 
 fn compare(flavor: Flavor) {
     let server = Server::start(flavor);
-    let mut runner = TestRunner::new(Config { cases: 200, failure_persistence: None, ..Config::default() });
-    let result = runner.run(&plan::ops(), |ops| {
+    let result = runner(200).run(&plan::ops(false), |ops| {
         let mut connection = server.conn();
         let _: Value = redis::cmd("FLUSHALL").query(&mut connection).unwrap();
         let mut subscriber = server.conn();
         subscriber.send_packed_command(&redis::cmd("PSUBSCRIBE").arg("fq:*").get_packed_command()).unwrap();
         subscriber.recv_response().unwrap();
-        let mut twins = Twins::new(connection, subscriber);
+        let mut twins = Twins::new(Box::new(Sockets { connection, subscriber }), None);
         ops.iter().for_each(|op| twins.apply(op));
         Ok(())
     });
     if let Err(error) = result {
         panic!("{flavor}: {error}");
+    }
+}
+
+fn runner(cases: u32) -> TestRunner {
+    TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() })
+}
+
+#[test]
+fn the_simulated_server_does_what_the_model_says() {
+    let server = InMemory::new(None);
+    let result = runner(400).run(&plan::ops(true), |ops| {
+        let mut wire = server.clone();
+        wire.ask(&redis::cmd("FLUSHALL"));
+        let mut twins = Twins::new(Box::new(wire), Some(1_700_000_000_000_000));
+        ops.iter().for_each(|op| twins.apply(op));
+        Ok(())
+    });
+    if let Err(error) = result {
+        panic!("{error}");
     }
 }
 

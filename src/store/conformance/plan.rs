@@ -28,6 +28,8 @@ pub(super) enum Op {
     Restart,
     /// The instance connects anew; `false`: an older connection's command arrives after that.
     Reconnect(usize, bool),
+    /// Time passes, in hundredths of a lease; the wall clock may be set back, too. Only where both sides share a clock.
+    Advance(i64),
 }
 
 /// Which epoch the caller knows.
@@ -84,7 +86,8 @@ pub(super) fn plans() -> impl Strategy<Value = Plan> {
     ]
 }
 
-pub(super) fn ops() -> impl Strategy<Value = Vec<Op>> {
+/// `timed`: both sides share a clock.
+pub(super) fn ops(timed: bool) -> impl Strategy<Value = Vec<Op>> {
     let instance = 0..INSTANCES.len();
     let knows = prop_oneof![8 => Just(Knows::Latest), 1 => Just(Knows::Nothing), 1 => Just(Knows::First)];
     let declares = prop::option::weighted(0.1, 1..5u64);
@@ -99,7 +102,13 @@ pub(super) fn ops() -> impl Strategy<Value = Vec<Op>> {
         1 => Just(Op::Restart),
         2 => (instance, prop::bool::weighted(0.7)).prop_map(|(i, newer)| Op::Reconnect(i, newer)),
     ];
-    prop::collection::vec(op, 1..60)
+    let step =
+        prop_oneof![Just(0i64), Just(1), Just(8), Just(33), Just(45), Just(51), Just(70), Just(101), -60..200i64];
+    let op = prop_oneof![
+        (if timed { 2 } else { 100_000_000 }) => op,
+        1 => step.prop_map(Op::Advance),
+    ];
+    prop::collection::vec(op, 1..if timed { 100 } else { 60 })
 }
 
 /// What one side has told of epochs and tickets.
@@ -122,7 +131,7 @@ impl Memory {
             limit: declares.unwrap_or(2),
             max_queue: 5,
             lease: LEASE_MS,
-            idle: 2 * LEASE_MS,
+            idle: 1000 * LEASE_MS,
             ..Settings::default()
         };
         let declaration = Declaration {

@@ -22,18 +22,18 @@ impl Model {
         wall: u64,
     ) -> Result<(), Box<Verdict>> {
         self.more = false;
-        let before = self.read_clock(wall);
         if self.instances.get(&caller.instance).is_some_and(|i| i.generation > caller.generation) {
             return Err(Box::new(Verdict::Refused));
         }
         if !self.exists && header.declaration.declared.is_empty() {
             return Err(Box::new(Verdict::NoSuchLimiter));
         }
+        let before = self.read_clock(wall); // a call that was turned away has not broken a silence
         if !self.exists || self.run != caller.run {
             self.begin_epoch(caller, header);
         } else {
             if header.declaration.declares {
-                self.adopt(&header.declaration);
+                self.adopt(&header.declaration, false);
             }
             self.note_what_callers_remember(header, before);
         }
@@ -62,7 +62,7 @@ impl Model {
 
     fn begin_epoch(&mut self, caller: &Caller, header: &Header) {
         let remembered = self.exists || header.epoch != 0;
-        self.adopt(&header.declaration);
+        self.adopt(&header.declaration, true);
         self.exists = true;
         self.epoch = (self.epoch + 1).max(header.epoch + 1).max(self.now);
         self.run = caller.run.clone();
@@ -102,10 +102,10 @@ impl Model {
         }
     }
 
-    /// Takes over a caller's configuration where it is newer.
-    pub(super) fn adopt(&mut self, theirs: &Declaration) {
+    /// Takes over a caller's configuration where it is newer; `anew`: it is a new version in any case.
+    pub(super) fn adopt(&mut self, theirs: &Declaration, anew: bool) {
         let stamp = if theirs.declares { self.now.max(self.config.declared_at + 1) } else { theirs.declared_at };
-        let mut changed = self.version == 0;
+        let mut changed = anew;
         let differs = !theirs.declared.is_empty() && theirs.declared != self.config.declared;
         if differs && (stamp > self.config.declared_at || self.config.declared.is_empty()) {
             self.config.declared = theirs.declared.clone();

@@ -17,7 +17,7 @@ mod pubsub;
 mod round;
 mod script;
 #[cfg(all(test, not(loom)))]
-pub(super) mod test_access;
+pub(crate) mod test_access;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};

@@ -1,16 +1,19 @@
-//! What the conformance test needs of this store: single scripts on a connection of its own.
+//! What the conformance test and the simulation need of this store: single commands, and what their answers say.
 
-use redis::{Connection, Value};
+use redis::{Cmd, Value};
 
-use super::encode::{By, Sender, command};
-use super::{decode, keys};
+use super::encode::{By, Sender};
+use super::{decode, encode, keys};
 use crate::store::model::Caller;
 use crate::store::{Answer, Call, Notice, Verb};
 
-pub(crate) fn run(connection: &mut Connection, call: &Call, caller: &Caller) -> Value {
-    let from = Sender { instance: &caller.instance, generation: caller.generation, run_id: &caller.run, probe: false };
-    connection.send_packed_command(&command(call, &from, By::Source).get_packed_command()).expect("a live connection");
-    connection.recv_response().expect("an answer")
+/// The command that carries out a call, with the script's source.
+pub(crate) fn command(call: &Call, caller: &Caller) -> Cmd {
+    encode::command(call, &sender(caller, false), By::Source)
+}
+
+fn sender(caller: &Caller, probe: bool) -> Sender<'_> {
+    Sender { instance: &caller.instance, generation: caller.generation, run_id: &caller.run, probe }
 }
 
 pub(crate) fn read(verb: &Verb, value: Value) -> Answer {

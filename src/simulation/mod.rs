@@ -1,0 +1,3 @@
+//! A deterministic simulation of the whole system.
+
+pub(crate) mod redis;
