@@ -1,3 +1,15 @@
 //! A deterministic simulation of the whole system.
 
+mod checks;
+mod faults;
+mod instance;
+mod link;
+mod oracle;
 pub(crate) mod redis;
+mod rng;
+mod run;
+mod server;
+mod trace;
+mod view;
+mod workload;
+mod world;
