@@ -45,10 +45,11 @@ else
   end
 end
 
+local raised = my_expiry and my_generation < GENERATION -- it has connected anew
 local resync = strict and not BARE and (KNOWN ~= epoch or not my_expiry)
 if not resync then
   if my_expiry then
-    if my_generation < GENERATION then call('HSET', HASH, 'i:' .. ME, GENERATION) end
+    if raised then call('HSET', HASH, 'i:' .. ME, GENERATION) end
     if stale then
       my_expiry = now + lease
       due = min(due, my_expiry)
@@ -69,4 +70,7 @@ local more, mine, messages = 0, '', nil
 if resync then
   --@include finish
   return { 'resync', epoch, '', version }
+end
+if raised then
+  --@include remind
 end

@@ -1,6 +1,7 @@
 //! What is looked at after each step, and in the last phase of a run, when nothing goes wrong any more.
 
 use super::instance::Life;
+use super::view::Entry;
 use super::world::{MS, World};
 use crate::clock::nanos;
 
@@ -17,13 +18,14 @@ impl World {
                 let view = self.oracle.view(held.limiter);
                 let place = view.held.iter().find(|e| e.ticket == held.name && e.score == held.permit.fence());
                 let known = instance.engine.epoch_of(&self.limiters[held.limiter].0);
-                let lost = !view.exists || known != Some(view.epoch);
+                let lost = self.oracle.is_tampered(held.limiter) || !view.exists || known != Some(view.epoch);
                 let jumped = self.wall_set_at.is_some_and(|at| self.now < at + self.lease());
                 let excused = lost || jumped || self.oracle.is_revoked(held.limiter, &held.name);
                 if place.is_none() && !excused {
                     wrong = Some(format!("P1: i{i} believes in {}, which is not held: {:?}", held.name, held.permit));
                 }
-                if place.is_some_and(|entry| entry.order != held.permit.order() && held.permit.order() != 0) {
+                let other = |entry: &Entry| entry.order != 0 && entry.order != held.permit.order();
+                if place.is_some_and(other) {
                     wrong = Some(format!("P6: {} has another order than was given to it: {place:?}", held.name));
                 }
             }
@@ -80,7 +82,8 @@ impl World {
         for i in self.healthy() {
             let waiting = self.instances[i].pending.values().find(|pending| pending.must);
             if let Some(pending) = waiting {
-                let what = format!("P7: {} of i{i} is not served", pending.ticket.id());
+                let view = self.oracle.view(pending.limiter);
+                let what = format!("P7: {} of i{i} is not served: {view:?}", pending.ticket.id());
                 return self.oracle.violated(what);
             }
         }

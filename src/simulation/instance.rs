@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::link::{Link, Mail, SharedMailbox};
 use super::rng::Rng;
+use super::world::Event;
 use crate::clock::{Clock, Nanos};
 use crate::engine::Engine;
 use crate::engine::waiter::Waiter;
@@ -15,8 +16,8 @@ use crate::{Client, Completions, Limiter, Outage, Permit, Ticket};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Life {
     Running,
-    /// Stopped until then.
-    Suspended(Nanos),
+    /// Stopped for a while.
+    Suspended,
     Crashed,
     /// Closed, to the end.
     Ended,
@@ -54,7 +55,8 @@ pub(super) struct Instance {
     pub closing: bool,
     pub engine: Arc<Engine>,
     pub limiters: Vec<Limiter>,
-    pub client: Client,
+    /// Open as long as this is.
+    _client: Client,
     pub link: Link,
     pub completions: Completions,
     clock: Clock,
@@ -64,6 +66,8 @@ pub(super) struct Instance {
     pub late_until: Nanos,
     pub pending: BTreeMap<u64, Pending>,
     pub held: BTreeMap<u64, Held>,
+    /// What waits for it while it is stopped.
+    pub parked: Vec<Event>,
 }
 
 impl Instance {
@@ -89,7 +93,7 @@ impl Instance {
             closing: false,
             engine,
             limiters: limiters.iter().map(open).collect(),
-            client,
+            _client: client,
             link,
             completions: Completions::new(),
             clock,
@@ -98,6 +102,7 @@ impl Instance {
             late_until: 0,
             pending: BTreeMap::new(),
             held: BTreeMap::new(),
+            parked: Vec::new(),
         };
         instance.advance(now);
         instance

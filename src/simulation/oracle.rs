@@ -33,6 +33,8 @@ struct Limiter {
     /// Instances that are past their time, and since when (by the limiter's clock).
     overdue: BTreeMap<String, (u64, u64)>,
     revoked: BTreeSet<String>,
+    /// State was lost, and no script has met that yet; so nobody else was granted anything.
+    tampered: bool,
 }
 
 #[derive(Default)]
@@ -55,6 +57,10 @@ impl Oracle {
         self.limiters[limiter].revoked.contains(ticket)
     }
 
+    pub(super) fn is_tampered(&self, limiter: usize) -> bool {
+        self.limiters[limiter].tampered
+    }
+
     pub(super) fn violated(&mut self, what: String) {
         self.broken.get_or_insert(what);
     }
@@ -69,6 +75,7 @@ impl Oracle {
     pub(super) fn tampered(&mut self, limiter: usize, view: View, wall: u64) {
         let state = &mut self.limiters[limiter];
         state.view = view;
+        state.tampered = true;
         state.overdue.clear();
         if wall < state.fence && !state.view.exists {
             state.fence = 0; // P5 rests on the wall clock when all is lost: not if that was set back, too
@@ -81,6 +88,7 @@ impl Oracle {
         if matches!(ran.verdict, "refused" | "none" | "OOM" | "NOSCRIPT") || matches!(ran.verb, Verb::Position(_)) {
             return;
         }
+        self.limiters[name].tampered = false;
         if let (Verb::Revoke(ticket), "held" | "queued") = (ran.verb, ran.verdict) {
             self.limiters[name].revoked.insert(ticket.clone());
         }
@@ -91,7 +99,9 @@ impl Oracle {
         let grants = self.grants(ran, &before, &after);
         self.check_grants(ran, &grants, &after);
         self.check_excess(ran, &before, &after);
-        self.check_owners(name, &after);
+        if ran.verdict != "resync" {
+            self.check_owners(name, &after);
+        }
     }
 
     fn check_sums(&mut self, ran: &Ran<'_>, after: &View) {

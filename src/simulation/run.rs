@@ -47,11 +47,12 @@ pub(super) fn run(seed: u64, allowed: Faults, rewrite: Option<Rewrite>, text: bo
     }
 }
 
-/// The fewest kinds of faults with which the seed still fails.
-fn shrunk(seed: u64, from: Faults) -> Faults {
-    let mut least = from;
-    for kind in from.kinds() {
-        if run(seed, least.without(kind), None, false).broken.is_some() {
+/// The fewest kinds of faults with which the seed still fails in the same way.
+fn shrunk(seed: u64, outcome: &Outcome) -> Faults {
+    let way = |outcome: &Outcome| outcome.broken.as_ref().map(|text| text.split(':').next().map(str::to_owned));
+    let mut least = outcome.faults;
+    for kind in outcome.faults.kinds() {
+        if way(&run(seed, least.without(kind), None, false)) == way(outcome) {
             least = least.without(kind);
         }
     }
@@ -59,7 +60,7 @@ fn shrunk(seed: u64, from: Faults) -> Faults {
 }
 
 fn report(seed: u64, outcome: &Outcome) -> String {
-    let least = shrunk(seed, outcome.faults);
+    let least = shrunk(seed, outcome);
     let again = run(seed, least, None, true);
     let tail = &again.lines[again.lines.len().saturating_sub(120)..];
     format!(

@@ -192,7 +192,7 @@ impl World {
             Fault::Crash if running > 1 => self.instances[i].life = Life::Crashed,
             Fault::Suspend => {
                 let until = self.now + self.rng.between(MS, 3 * lease);
-                self.instances[i].life = Life::Suspended(until);
+                self.instances[i].life = Life::Suspended;
                 self.push(until, Event::Resume(i));
             }
             Fault::Close => self.close_one(i),
@@ -277,7 +277,7 @@ impl World {
             self.join();
         }
         let lease = self.lease();
-        for part in [0, 1, 2, 4] {
+        for part in [0, 1, 2, 4, 18, 19] {
             self.later(part * lease / 2 + 100 * MS, Event::Operate);
         }
         self.later(2 * lease + 200 * MS, Event::Demand);

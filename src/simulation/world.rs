@@ -217,7 +217,7 @@ impl World {
             event => {
                 let Some(i) = event.instance() else { return };
                 match self.instances[i].life {
-                    Life::Suspended(until) => self.push(until, event),
+                    Life::Suspended => self.instances[i].parked.push(event),
                     Life::Running => {
                         self.happen_to(i, event);
                         self.settle(i);
@@ -410,9 +410,9 @@ impl World {
         let silent = self.strikes(Fault::Replies, 4).then(|| self.rng.between(0, count as u64 - 1) as usize);
         let latency = self.latency();
         let link = &self.instances[i].link;
-        let mut at = (self.now + latency).max(link.sent_until + 1).max(link.cut_until);
+        let mut at = (self.now + latency).max(link.sent_until.saturating_add(1)).max(link.cut_until);
         if self.strikes(Fault::Stalls, 3) {
-            at += self.rng.between(0, 3 * self.lease());
+            at = at.saturating_add(self.rng.between(0, 3 * self.lease()));
         }
         for (k, (limiter, verb, args)) in commands.into_iter().enumerate() {
             if cut.is_some_and(|cut| k >= cut) {
@@ -422,7 +422,7 @@ impl World {
             let (round, run) = (id, run.clone());
             let arrival = Arrival { instance: i, connection, round, run, limiter, verb, args, answered };
             self.push(at, Event::Arrive(Box::new(arrival)));
-            at += 1000;
+            at = at.saturating_add(1000);
         }
         self.instances[i].link.sent_until = at;
         let timeout = nanos(self.terms.io_timeout);
@@ -470,7 +470,7 @@ impl World {
         if arrival.answered {
             let at = self.now + self.latency();
             let link = &mut self.instances[i].link;
-            let at = at.max(link.answered_until + 1).max(link.cut_until);
+            let at = at.max(link.answered_until.saturating_add(1)).max(link.cut_until);
             link.answered_until = at;
             self.push(at, Event::Answer { instance: i, connection, round, value });
         }
@@ -503,7 +503,7 @@ impl World {
         for _ in 0..copies {
             let mut at = (self.now + self.latency()).max(self.instances[i].link.cut_until);
             if self.strikes(Fault::Messages, 30) {
-                at += self.rng.between(0, 2 * self.lease());
+                at = at.saturating_add(self.rng.between(0, 2 * self.lease()));
             }
             self.push(at, Event::Message { instance: i, subscription, text: text.to_owned() });
         }
@@ -539,16 +539,21 @@ impl World {
         }
     }
 
+    /// A stopped process goes on: its sockets and timers have waited for it.
     fn resume(&mut self, i: usize) {
-        if let Life::Suspended(_) = self.instances[i].life {
-            self.trace.line(self.now, || format!("i{i} goes on"));
-            let now = self.now;
-            let instance = &mut self.instances[i];
-            (instance.life, instance.late_until, instance.wake_at) = (Life::Running, now + MS, 0);
-            instance.advance(now);
-            let after = self.rng.between(0, 2 * MS);
-            self.later(after, Event::Wake(i));
+        if self.instances[i].life != Life::Suspended {
+            return;
         }
+        self.trace.line(self.now, || format!("i{i} goes on"));
+        let now = self.now;
+        let instance = &mut self.instances[i];
+        (instance.life, instance.late_until, instance.wake_at) = (Life::Running, now + 20 * MS, 0);
+        instance.advance(now);
+        for event in std::mem::take(&mut self.instances[i].parked) {
+            self.later(MS, event);
+        }
+        let after = self.rng.between(0, 2 * MS);
+        self.later(after, Event::Wake(i));
     }
 }
 

@@ -85,10 +85,6 @@ impl Db {
         }
     }
 
-    pub(crate) fn names(&self) -> Vec<Bytes> {
-        self.keys.keys().cloned().collect()
-    }
-
     pub(crate) fn remove(&mut self, key: &[u8]) -> bool {
         self.keys.remove(key).is_some()
     }

@@ -4,6 +4,9 @@
 use super::*;
 use crate::settings::OVERRIDABLE;
 
+/// Of so many held tickets, the oldest, a caller is reminded.
+const REMINDED: usize = 1024;
+
 /// What a verb needs of its caller.
 pub(super) struct Needs {
     /// The verb means nothing before the caller's tickets are known.
@@ -82,16 +85,29 @@ impl Model {
     /// Every verb leaves its caller at least three quarters of a lease.
     fn count_in(&mut self, caller: &Caller, declaration: &Declaration, known: bool, joins: bool) {
         if known {
-            if let Some(record) = self.instances.get_mut(&caller.instance) {
-                record.generation = record.generation.max(caller.generation);
-            }
+            let Some(record) = self.instances.get_mut(&caller.instance) else { return };
+            let raised = record.generation < caller.generation;
+            record.generation = caller.generation;
             self.renew(&caller.instance, false);
+            if raised {
+                self.remind(&caller.instance);
+            }
         } else if joins {
             let expiry = self.now + self.lease_us();
             let record =
                 InstanceRecord { expiry, generation: caller.generation, description: declaration.description.clone() };
             self.instances.insert(caller.instance.clone(), record);
             self.expiries.insert((expiry, caller.instance.clone()));
+        }
+    }
+
+    /// It has connected anew: what it holds may have been granted to a command of an older connection that came through
+    /// when the instance, and its generation with it, was forgotten here.
+    fn remind(&mut self, instance: &Arc<str>) {
+        let held = self.held.iter().take(REMINDED).filter(|(_, id)| id.instance == *instance);
+        for (fence, id) in held.map(|(fence, id)| (*fence, id.clone())).collect::<Vec<_>>() {
+            let order = self.tickets.get(&id).map_or(0, |record| record.order);
+            self.tell(&id, Notice::Granted { no: id.no, fence, order });
         }
     }
 

@@ -11,10 +11,11 @@ pub(super) struct Script {
     pub sha: String,
 }
 
-const PARTS: [(&str, &str); 6] = [
+const PARTS: [(&str, &str); 7] = [
     ("load", include_str!("../../../lua/lib/load.lua")),
     ("config", include_str!("../../../lua/lib/config.lua")),
     ("enter", include_str!("../../../lua/lib/enter.lua")),
+    ("remind", include_str!("../../../lua/lib/remind.lua")),
     ("dispatch", include_str!("../../../lua/lib/dispatch.lua")),
     ("finish", include_str!("../../../lua/lib/finish.lua")),
     ("ticket", include_str!("../../../lua/lib/ticket.lua")),
