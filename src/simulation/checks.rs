@@ -34,7 +34,7 @@ impl World {
             self.oracle.violated(wrong);
         }
         self.forget_lost();
-        if self.healed {
+        if self.now >= self.calm_at {
             self.check_idle();
         }
     }

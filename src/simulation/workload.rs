@@ -182,7 +182,11 @@ impl World {
                 self.server.delete(&keys[key]);
                 self.tampered();
             }
-            Fault::Stop => self.server.stopped_until = self.now + self.rng.between(MS, 3 * lease),
+            Fault::Stop => {
+                let until = self.now + self.rng.between(MS, 3 * lease);
+                self.server.stopped_until = self.server.stopped_until.max(until);
+                self.push(until, Event::ServerOn);
+            }
             Fault::Wall => self.set_wall(),
             Fault::Full => {
                 self.server.set_full(true);
@@ -262,6 +266,7 @@ impl World {
         self.healed = true;
         self.server.set_full(false);
         self.server.stopped_until = self.server.stopped_until.min(self.now);
+        self.later(0, Event::ServerOn);
         self.later(0, Event::ServerUp(Some(0)));
         let lonely =
             (self.faults.has(Fault::Partition) && self.instances.len() > 2 && self.rng.percent(50)).then_some(0);
@@ -280,6 +285,7 @@ impl World {
         for part in [0, 1, 2, 4, 18, 19] {
             self.later(part * lease / 2 + 100 * MS, Event::Operate);
         }
+        self.calm_at = self.now + 2 * lease;
         self.later(2 * lease + 200 * MS, Event::Demand);
         self.later(8 * lease, Event::Judge);
         self.later(10 * lease, Event::Empty);

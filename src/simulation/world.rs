@@ -56,6 +56,8 @@ pub(super) enum Event {
     },
     Resume(usize),
     ServerUp(Option<usize>),
+    /// A stopped server goes on.
+    ServerOn,
     NotFull,
     /// The application gives a permit back.
     Release {
@@ -92,6 +94,8 @@ pub(super) struct World {
     count: u64,
     numbers: u64,
     pub server: Server,
+    /// What has arrived at a stopped server.
+    stuck: Vec<Box<Arrival>>,
     pub instances: Vec<Instance>,
     pub limiters: Vec<(String, u64, Outage)>,
     pub terms: Terms,
@@ -102,6 +106,8 @@ pub(super) struct World {
     pub wall_set_at: Option<Nanos>,
     /// Nothing goes wrong any more.
     pub healed: bool,
+    /// And everybody has got over what did.
+    pub calm_at: Nanos,
     pub over: bool,
     pub losses: BTreeMap<String, u64>,
     round: u64,
@@ -130,6 +136,7 @@ impl World {
             count: 0,
             numbers: 0,
             server: Server::new(rewrite),
+            stuck: Vec::new(),
             instances: Vec::new(),
             idle_since: vec![None; limiters.len()],
             oracle: Oracle::new(limiters.len()),
@@ -139,6 +146,7 @@ impl World {
             trace,
             wall_set_at: None,
             healed: false,
+            calm_at: NEVER,
             over: false,
             losses: BTreeMap::new(),
             round: 0,
@@ -204,6 +212,12 @@ impl World {
         match event {
             Event::Arrive(arrival) => self.arrive(arrival),
             Event::ServerUp(lost) => self.server_up(lost),
+            Event::ServerOn if self.server.stopped_until <= self.now => {
+                for arrival in std::mem::take(&mut self.stuck) {
+                    self.later(0, Event::Arrive(arrival));
+                }
+            }
+            Event::ServerOn => {}
             Event::NotFull => self.server.set_full(false),
             Event::Resume(i) => self.resume(i),
             Event::Act => self.act(),
@@ -446,8 +460,7 @@ impl World {
             return; // that server is no more
         }
         if self.server.stopped_until > self.now {
-            let until = self.server.stopped_until;
-            return self.push(until, Event::Arrive(arrival));
+            return self.stuck.push(arrival);
         }
         let (value, published) = self.server.execute(self.now, &arrival.args);
         let Arrival { instance: i, connection, round, limiter, ref verb, .. } = *arrival;

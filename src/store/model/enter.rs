@@ -54,8 +54,12 @@ impl Model {
             self.grace = self.grace_end();
         }
         if !self.tickets.is_empty() && self.now - before > self.lease_us() / 2 {
+            if before < self.calm && self.gaps < 2 {
+                self.gaps += 1; // it cut the time to report after another one short, and counts with that
+            } else {
+                (self.gaps, self.excused) = (0, before);
+            }
             self.calm = self.now + self.lease_us() * 5 / 12;
-            self.excused = before;
         }
     }
 
@@ -67,13 +71,15 @@ impl Model {
         let remembered = self.exists || header.epoch != 0;
         self.adopt(&header.declaration, true);
         self.exists = true;
-        self.epoch = (self.epoch + 1).max(header.epoch + 1).max(self.now);
+        // Never one that somebody else remembers, also when the clock was set back and the caller had missed one.
+        self.epoch = (self.epoch + 1).max(header.epoch + 1 + self.now % 1_000_000).max(self.now);
         self.run = caller.run.clone();
         self.used = 0;
         self.sweep = Sweep::Off;
         self.again = false;
         self.calm = 0;
         self.excused = 0;
+        self.gaps = 0;
         self.grace = if remembered { self.grace_end() } else { 0 };
         self.queue.clear();
         self.held.clear();
