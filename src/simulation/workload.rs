@@ -282,8 +282,12 @@ impl World {
             self.join();
         }
         let lease = self.lease();
-        for part in [0, 1, 2, 4, 18, 19] {
+        for part in [0, 1, 2, 4] {
             self.later(part * lease / 2 + 100 * MS, Event::Operate);
+        }
+        // Somebody stays to look, so that the dead are found.
+        for part in 0..14 {
+            self.later((80 + part) * lease / 10 + 100 * MS, Event::Operate);
         }
         self.calm_at = self.now + 2 * lease;
         self.later(2 * lease + 200 * MS, Event::Demand);

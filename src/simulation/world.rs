@@ -127,8 +127,9 @@ impl World {
         };
         let names = ["a", "b {of} 100%", "c"];
         let count = rng.between(1, 3) as usize;
-        let limiters: Vec<_> =
-            names.iter().take(count).map(|name| (name.to_string(), rng.between(1, 4), Outage::Wait)).collect();
+        let outages = [Outage::Wait, Outage::Wait, Outage::Wait, Outage::Fail, Outage::Local { limit: 2 }];
+        let mut limiter = |name: &&str| (name.to_string(), rng.between(1, 4), rng.pick(&outages));
+        let limiters: Vec<_> = names.iter().take(count).map(&mut limiter).collect();
         let mut world = World {
             rng,
             now: 1,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::redis::{self, Value};
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use self::support::{Flavor, Server};
 use self::twins::Twins;
@@ -50,17 +50,30 @@ fn runner(cases: u32) -> TestRunner {
     TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() })
 }
 
-#[test]
-fn the_simulated_server_does_what_the_model_says() {
-    let server = InMemory::new(None);
-    let result = runner(400).run(&plan::ops(true), |ops| {
+/// The same on the simulation's server, with scripts that may be others than ours. `Err` says where they differ.
+pub(crate) fn compare_simulated(cases: u32, rewrite: Option<crate::simulation::redis::Rewrite>) -> Result<(), String> {
+    let mut runner = match rewrite {
+        None => runner(cases),
+        Some(_) => {
+            // Of a mutant it is only asked whether it differs.
+            let config = Config { cases, failure_persistence: None, max_shrink_iters: 0, ..Config::default() };
+            TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
+        }
+    };
+    let server = InMemory::new(rewrite);
+    let result = runner.run(&plan::ops(true), |ops| {
         let mut wire = server.clone();
         wire.ask(&redis::cmd("FLUSHALL"));
         let mut twins = Twins::new(Box::new(wire), Some(1_700_000_000_000_000));
         ops.iter().for_each(|op| twins.apply(op));
         Ok(())
     });
-    if let Err(error) = result {
+    result.map_err(|error| error.to_string())
+}
+
+#[test]
+fn the_simulated_server_does_what_the_model_says() {
+    if let Err(error) = compare_simulated(400, None) {
         panic!("{error}");
     }
 }

@@ -168,7 +168,10 @@ impl Memory {
                 Verb::Release(permits.iter().map(pair).collect())
             }
             Plan::Cancel(tickets) => Verb::Cancel(tickets.clone()),
-            Plan::PutBack(no, right) => Verb::PutBack { no: *no, fence: self.fence(instance, *no) + u64::from(!right) },
+            // 0: it was admitted locally.
+            Plan::PutBack(no, right) => {
+                Verb::PutBack { no: *no, fence: if *right { self.fence(instance, *no) } else { no % 2 } }
+            }
             Plan::Sync(heads) => Verb::Sync { version: 0, heads: heads.clone() },
             Plan::Restore(tickets) => {
                 let one = |(no, kind): &(u64, RestoreKind)| Restored {

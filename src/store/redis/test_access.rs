@@ -38,6 +38,8 @@ pub(crate) fn judge(verb: &Verb, value: Value) -> Option<Result<Answer, StoreErr
     }
 }
 
+pub(crate) use super::script::{files as script_files, with_other as scripts_with_other};
+
 pub(crate) fn script_name(verb: &Verb) -> &'static str {
     super::script::Script::of(verb).name
 }
