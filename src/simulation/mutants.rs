@@ -108,7 +108,7 @@ fn mutants_do_not_survive() {
     let (mut by_model, mut by_seeds) = (0, 0);
     println!("{} mutants", all.len());
     for mutant in &all {
-        match noticed(mutant, 120, 12) {
+        match noticed(mutant, 80, 4) {
             Some(who) if who == "conformance" => by_model += 1,
             Some(who) => {
                 by_seeds += 1;

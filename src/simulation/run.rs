@@ -93,8 +93,8 @@ mod tests {
             return;
         }
         let start = number("FAIRQ_SIM_START").unwrap_or_else(|| u64::from(std::process::id()) << 20);
-        let count = number("FAIRQ_SIM_SEEDS").unwrap_or(200);
-        println!("seeds {start} to {}", start + count - 1);
+        let count = number("FAIRQ_SIM_SEEDS").unwrap_or(100);
+        println!("seeds {start} to {}: FAIRQ_SIM_START={start} FAIRQ_SIM_SEEDS={count}", start + count - 1);
         let (mut steps, mut granted, mut losses) = (0, 0, std::collections::BTreeMap::new());
         let mut failures = Vec::new();
         for seed in start..start + count {
@@ -115,6 +115,17 @@ mod tests {
         println!("{count} runs, {steps} steps, {granted} grants; lost: {losses:?}");
         if let Some((seed, outcome)) = failures.first() {
             panic!("{} runs failed; the first:\n{}", failures.len(), report(*seed, outcome));
+        }
+    }
+
+    /// S28, S43, P9: whoever is well keeps what it holds, whatever happens to the server and to messages.
+    #[test]
+    fn nobody_loses_a_permit_to_what_happens_to_the_server() {
+        let server = "stop,restart,lost-writes,lost-all,flush,keys,scripts,messages,deaf,slow,full";
+        for seed in 1..=15 {
+            let outcome = run(seed, Faults::named(server), None, false);
+            assert_eq!(outcome.broken, None, "seed {seed}");
+            assert!(outcome.losses.is_empty(), "seed {seed}: {:?}", outcome.losses);
         }
     }
 
