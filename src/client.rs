@@ -152,6 +152,21 @@ impl Client {
         }
     }
 
+    /// A client over a store of the simulation's, whose engine is driven by hand.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn by_hand(
+        instance: &str,
+        clock: Clock,
+        patience: Duration,
+        store: impl FnOnce(Weak<dyn Listener>) -> Box<dyn crate::store::Store>,
+    ) -> (Client, Arc<Engine>) {
+        let engine = Engine::new(instance.into(), clock, format!("host:{instance}"), patience);
+        engine.drive_by_hand();
+        let shared: Arc<dyn Listener> = engine.clone();
+        engine.attach(store(Arc::downgrade(&shared)));
+        (Client { handle: Arc::new(Handle::new(engine.clone())), url: "simulation:".into() }, engine)
+    }
+
     /// Opens the limiter `name`: any UTF-8 of 1 to 256 bytes.
     pub fn limiter(&self, name: &str) -> LimiterBuilder {
         LimiterBuilder::new(self.handle.clone(), name)

@@ -21,12 +21,19 @@ pub(crate) fn spread(duration: Duration) -> Duration {
     duration - duration.mul_f64(f64::from(roll()) / f64::from(u32::MAX) / 8.0)
 }
 
+thread_local! {
+    static STATE: Cell<u64> = Cell::new(getrandom::u64().unwrap_or(1) | 1);
+}
+
+/// From here on this thread's jitter is the same each time.
+#[cfg(all(test, not(loom)))]
+pub(crate) fn seed(seed: u64) {
+    STATE.set(seed | 1);
+}
+
 /// A number for which it is enough that no two threads have the same ones: xorshift, seeded by the system once a thread. To
 /// ask the system each time would be a system call for each grant.
 fn roll() -> u32 {
-    thread_local! {
-        static STATE: Cell<u64> = Cell::new(getrandom::u64().unwrap_or(1) | 1);
-    }
     STATE
         .try_with(|state| {
             let mut x = state.get();

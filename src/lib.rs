@@ -43,6 +43,8 @@ mod permit;
 mod process;
 mod request;
 mod settings;
+#[cfg(all(test, not(loom)))]
+mod simulation;
 mod status;
 mod store;
 mod sync;

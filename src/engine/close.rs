@@ -20,7 +20,8 @@ impl Engine {
             turn.table.stage = Stage::Draining { until };
             turn.table.arm(until, Timer::Closing, turn.fx);
             turn.fx.wake_scheduler = true;
-            let waiters: Vec<Arc<Waiter>> = turn.table.tickets.values().map(|slot| slot.waiter.clone()).collect();
+            let mut waiters: Vec<Arc<Waiter>> = turn.table.tickets.values().map(|slot| slot.waiter.clone()).collect();
+            waiters.sort_unstable_by_key(|waiter| waiter.no); // the same each time
             for waiter in waiters {
                 self.refuse(turn, &waiter, (TicketState::Closed, Error::Closed));
             }

@@ -16,6 +16,8 @@
 //! taken under it.
 
 mod answers;
+#[cfg(all(test, not(loom)))]
+mod by_hand;
 mod close;
 pub(crate) mod limiter_state;
 mod limiters;

@@ -5,7 +5,7 @@
 //! cluster. The memory store is the specification of the scripts, and a property test holds one against the other.
 
 #[cfg(all(test, not(loom)))]
-mod conformance;
+pub(crate) mod conformance;
 pub(crate) mod memory;
 pub(crate) mod model;
 pub(crate) mod redis;

@@ -2,23 +2,26 @@
 //! the same state. This is what makes the model the specification of the scripts.
 //!
 //! Times differ between the two, so orders, fences and epochs are compared by rank, and leases are so long that only
-//! the test itself lets an instance expire or a grace end.
+//! the test itself lets an instance expire or a grace end. On the simulation's server both share a clock: there everything is
+//! compared as it is, and time passes as it likes.
 
 mod plan;
 #[path = "../../../tests/support/mod.rs"]
 mod support;
 mod twins;
 mod view;
+mod wire;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use ::redis::{self, Value};
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use self::support::{Flavor, Server};
 use self::twins::Twins;
 pub(crate) use self::view::State;
+use self::wire::{InMemory, Sockets, Wire};
 use super::model::{Caller, Model};
 use super::*;
 
@@ -28,19 +31,50 @@ const LEASE_MS: u64 = 3_600_000;
 
 fn compare(flavor: Flavor) {
     let server = Server::start(flavor);
-    let mut runner = TestRunner::new(Config { cases: 200, failure_persistence: None, ..Config::default() });
-    let result = runner.run(&plan::ops(), |ops| {
+    let result = runner(200).run(&plan::ops(false), |ops| {
         let mut connection = server.conn();
         let _: Value = redis::cmd("FLUSHALL").query(&mut connection).unwrap();
         let mut subscriber = server.conn();
         subscriber.send_packed_command(&redis::cmd("PSUBSCRIBE").arg("fq:*").get_packed_command()).unwrap();
         subscriber.recv_response().unwrap();
-        let mut twins = Twins::new(connection, subscriber);
+        let mut twins = Twins::new(Box::new(Sockets { connection, subscriber }), None);
         ops.iter().for_each(|op| twins.apply(op));
         Ok(())
     });
     if let Err(error) = result {
         panic!("{flavor}: {error}");
+    }
+}
+
+fn runner(cases: u32) -> TestRunner {
+    TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() })
+}
+
+/// The same on the simulation's server, with scripts that may be others than ours. `Err` says where they differ.
+pub(crate) fn compare_simulated(cases: u32, rewrite: Option<crate::simulation::redis::Rewrite>) -> Result<(), String> {
+    let mut runner = match rewrite {
+        None => runner(cases),
+        Some(_) => {
+            // Of a mutant it is only asked whether it differs.
+            let config = Config { cases, failure_persistence: None, max_shrink_iters: 0, ..Config::default() };
+            TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
+        }
+    };
+    let server = InMemory::new(rewrite);
+    let result = runner.run(&plan::ops(true), |ops| {
+        let mut wire = server.clone();
+        wire.ask(&redis::cmd("FLUSHALL"));
+        let mut twins = Twins::new(Box::new(wire), Some(1_700_000_000_000_000));
+        ops.iter().for_each(|op| twins.apply(op));
+        Ok(())
+    });
+    result.map_err(|error| error.to_string())
+}
+
+#[test]
+fn the_simulated_server_does_what_the_model_says() {
+    if let Err(error) = compare_simulated(400, None) {
+        panic!("{error}");
     }
 }
 

@@ -151,7 +151,7 @@ impl Model {
     }
 
     fn restore(&mut self, caller: &Caller, header: &Header, tickets: &[Restored]) -> Verdict {
-        self.adopt(&header.declaration);
+        self.adopt(&header.declaration, false);
         self.renew(&caller.instance, true);
         let mut standings = Vec::new();
         for ticket in tickets {

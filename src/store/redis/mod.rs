@@ -33,7 +33,7 @@ mod script;
 mod sentinel;
 mod slots;
 #[cfg(all(test, not(loom)))]
-pub(super) mod test_access;
+pub(crate) mod test_access;
 mod url;
 
 use std::sync::{Arc, Weak};
