@@ -1,4 +1,5 @@
-//! Not part of the API: what `fairq bench` needs of the scripts to find out how fast Redis takes them.
+//! Not part of the API: what `fairq bench` needs of the scripts to find out how fast Redis takes them, and what the fault
+//! tests need to tell them apart on the wire.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,6 +28,11 @@ pub fn pipelined_ceiling(url: &str, waiters: u64, seconds: f64) -> Result<f64, E
     let result = bench.run(waiters, seconds).map_err(to_error);
     bench.tidy();
     result
+}
+
+/// The name of each script, and the SHA-1 by which it is called.
+pub fn script_hashes() -> Vec<(&'static str, String)> {
+    super::script::all().into_iter().map(|script| (script.name, script.sha.clone())).collect()
 }
 
 fn to_error(error: StoreError) -> Error {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use fairq::*;
 use parking_lot::Mutex;
 
+use super::mix::Mixer;
 use super::{Setup, now};
 
 const POLL: Duration = Duration::from_millis(100);
@@ -39,7 +40,8 @@ pub fn serve(setup: &Setup) {
 }
 
 fn open(setup: &Setup) -> Shop {
-    let client = Client::open(&setup.url).expect("open the client");
+    let builder = Client::builder(&setup.url).io_timeout(setup.io_timeout).connect_timeout(setup.io_timeout);
+    let client = builder.open().expect("open the client");
     let builder = client.limiter(&setup.name).limit(setup.limit).lease(setup.lease);
     let limiter = builder.max_hold(setup.max_hold).poll(POLL).open().expect("open the limiter");
     Shop {
@@ -68,6 +70,13 @@ fn obey(shop: &Arc<Shop>, line: &str, loops: &mut Vec<JoinHandle<()>>) {
             for _ in 0..number(1) {
                 let shop = shop.clone();
                 loops.push(thread::spawn(move || shop.churn(hold)));
+            }
+        }
+        "mix" => {
+            let hold = Duration::from_millis(number(2));
+            for thread in 0..number(1) {
+                let (shop, seed) = (shop.clone(), number(3) * 1000 + thread);
+                loops.push(thread::spawn(move || Mixer::new(&shop.limiter, hold, seed).run(&shop.over)));
             }
         }
         "end" => {
@@ -129,12 +138,12 @@ impl Shop {
     }
 }
 
-fn say_granted(label: &str, permit: &Permit, valid: &[&str]) {
+pub(super) fn say_granted(label: &str, permit: &Permit, valid: &[&str]) {
     let (order, fence) = (permit.order(), permit.fence());
     say("granted", now(), label, format_args!("{order} {fence} {}", valid.join(",")));
 }
 
-fn report_events(label: String, permit: &Permit) {
+pub(super) fn report_events(label: String, permit: &Permit) {
     let events = permit.events();
     thread::spawn(move || {
         for event in events {
@@ -143,14 +152,14 @@ fn report_events(label: String, permit: &Permit) {
     });
 }
 
-fn release(label: &str, permit: Permit) {
+pub(super) fn release(label: &str, permit: Permit) {
     let at = now();
     let result = permit.release();
     let result = result.map_or_else(|error| format!("{error:?}").replace(' ', ""), |()| "ok".into());
     say("released", at, label, result);
 }
 
-fn say(what: &str, at: u64, label: &str, rest: impl Display) {
+pub(super) fn say(what: &str, at: u64, label: &str, rest: impl Display) {
     let mut out = std::io::stdout().lock();
     let written = writeln!(out, "@{what} {at} {label} {rest}").and_then(|()| out.flush());
     if written.is_err() {

@@ -9,6 +9,7 @@
 //! | `release LABEL` | `released`, with `ok` or the error |
 //! | `valid LABEL` | `valid`, with `true` or `false` |
 //! | `churn THREADS HOLD_MS` | acquire and release in a loop, reported as above |
+//! | `mix THREADS HOLD_MS SEED` | the same with cancels, short waits, returns to the line and drops among them (see [`mix`]) |
 //! | `end` | ends the loops, then `ended` |
 //!
 //! What happens to a permit is reported as `event`. Every report has the CLOCK_MONOTONIC nanosecond at which it was
@@ -16,6 +17,7 @@
 
 mod checks;
 mod inside;
+pub mod mix;
 
 pub use checks::{Hold, check_limit, check_order};
 
@@ -38,23 +40,32 @@ pub struct Setup {
     pub limit: u64,
     pub lease: Duration,
     pub max_hold: Duration,
+    /// How long the server may take to answer, and to accept a connection.
+    pub io_timeout: Duration,
 }
 
 impl Setup {
     pub fn new(url: &str, name: &str, limit: u64, lease: Duration) -> Setup {
-        Setup { url: url.into(), name: name.into(), limit, lease, max_hold: Duration::ZERO }
+        Setup {
+            url: url.into(),
+            name: name.into(),
+            limit,
+            lease,
+            max_hold: Duration::ZERO,
+            io_timeout: Duration::from_secs(2),
+        }
     }
 
     fn encode(&self) -> String {
-        let (lease, max_hold) = (self.lease.as_millis(), self.max_hold.as_millis());
-        format!("{} {} {} {lease} {max_hold}", self.url, self.name, self.limit)
+        let [lease, max_hold, io_timeout] = [self.lease, self.max_hold, self.io_timeout].map(|time| time.as_millis());
+        format!("{} {} {} {lease} {max_hold} {io_timeout}", self.url, self.name, self.limit)
     }
 
     fn decode(text: &str) -> Setup {
         let words: Vec<&str> = text.split(' ').collect();
         let number = |i: usize| words[i].parse().expect("a number");
         let millis = |i: usize| Duration::from_millis(number(i));
-        Setup { max_hold: millis(4), ..Setup::new(words[0], words[1], number(2), millis(3)) }
+        Setup { max_hold: millis(4), io_timeout: millis(5), ..Setup::new(words[0], words[1], number(2), millis(3)) }
     }
 }
 
@@ -108,6 +119,10 @@ impl Worker {
     pub fn wait(&self, what: &str, label: &str) -> Report {
         let find = || self.log.lock().iter().find(|r| r.what == what && r.label == label).cloned();
         eventually_some(&format!("the worker reports {what} {label}"), SOON, find)
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// SIGKILL, also to a stopped one.
