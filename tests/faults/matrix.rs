@@ -79,8 +79,13 @@ type Outcome = Result<Recoveries, String>;
 pub fn run(rows: impl IntoIterator<Item = Row>, flavors: &[Flavor]) {
     let word = std::env::var("FAIRQ_FAULTS").unwrap_or_default();
     let rows: Vec<Row> = rows.into_iter().filter(|row| row.name.contains(&word)).collect();
-    let results: Vec<(Row, Vec<Outcome>)> =
-        rows.into_iter().map(|row| (try_row(&row, flavors), row)).map(|(o, row)| (row, o)).collect();
+    let results: Vec<(Row, Vec<Outcome>)> = rows
+        .into_iter()
+        .map(|row| {
+            let outcomes = try_row(&row, flavors);
+            (row, outcomes)
+        })
+        .collect();
     if let Some(path) = std::env::var_os("FAIRQ_FAULTS_REPORT").filter(|path| !path.is_empty()) {
         std::fs::write(&path, report(&results, flavors)).unwrap_or_else(|error| panic!("{path:?}: {error}"));
     }

@@ -130,6 +130,7 @@ impl Worker {
         self.silenced.push(now());
         self.child.kill().expect("kill the worker");
         self.child.wait().expect("wait for the killed worker");
+        self.silenced.push(now()); // for what it was granted while the signal was on its way
     }
 
     /// SIGSTOP; returns when all its threads stand still.
@@ -137,6 +138,7 @@ impl Worker {
         self.silenced.push(now());
         self.signal(libc::SIGSTOP);
         eventually("the worker stands still", SOON, || self.stands_still());
+        self.silenced.push(now());
     }
 
     fn stands_still(&self) -> bool {
