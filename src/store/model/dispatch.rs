@@ -39,16 +39,17 @@ impl Model {
                 self.tell(&id, Notice::Impossible { no: id.no, limit: self.settings().limit });
             } else if cost > self.free() {
                 return false; // nobody passes the head
-            } else {
-                self.grant(&id);
+            } else if let Some((fence, order)) = self.grant(&id) {
+                self.tell(&id, Notice::Granted { no: id.no, fence, order });
             }
         }
         true
     }
 
-    fn grant(&mut self, id: &TicketId) {
+    /// Fence and order of the permit.
+    pub(super) fn grant(&mut self, id: &TicketId) -> Option<(u64, u64)> {
         let fence = (self.fence + 1).max(self.now);
-        let Some(record) = self.tickets.get_mut(id) else { return };
+        let record = self.tickets.get_mut(id)?;
         record.fence = Some(fence);
         let (cost, order) = (record.cost, record.order);
         self.fence = fence;
@@ -56,7 +57,7 @@ impl Model {
         self.granted += 1;
         self.queue.remove(&(order, id.clone()));
         self.held.insert(fence, id.clone());
-        self.tell(id, Notice::Granted { no: id.no, fence, order });
+        Some((fence, order))
     }
 
     pub(super) fn tell(&mut self, id: &TicketId, notice: Notice) {

@@ -58,7 +58,11 @@ impl Model {
         }
         let order = if old_order != 0 { old_order } else { (self.order + 1).max(self.now) };
         self.order = self.order.max(order);
+        let at_once = self.admits_at_once(cost);
         self.insert_queued(id, cost, order, label);
+        if at_once {
+            self.grant(id);
+        }
         self.dispatch();
         if !may_wait && self.standing(id) == Standing::Queued {
             self.forget(id);
@@ -68,8 +72,12 @@ impl Model {
     }
 
     fn has_room(&self, cost: u64) -> bool {
-        let at_once = self.queue.is_empty() && !self.config.paused() && self.now >= self.grace && cost <= self.free();
-        at_once || self.waiting() < self.settings().max_queue
+        self.admits_at_once(cost) || self.waiting() < self.settings().max_queue
+    }
+
+    /// Nobody waits, and it fits.
+    fn admits_at_once(&self, cost: u64) -> bool {
+        self.queue.is_empty() && !self.config.paused() && self.now >= self.grace && cost <= self.free()
     }
 
     fn release(&mut self, permits: impl Iterator<Item = (TicketId, u64)>) -> Verdict {
