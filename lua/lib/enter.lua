@@ -30,7 +30,7 @@ if anew then
   local remembered = exists or KNOWN ~= 0
   epoch = max(epoch + 1, KNOWN + 1, now)
   grace = remembered and now + floor(lease * 2 / 3) or 0
-  used, calm, excused, due, sweeping, again, kept = 0, 0, 0, math.huge, 0, 0, 0
+  used, calm, excused, gaps, due, sweeping, again, kept = 0, 0, 0, 0, math.huge, 0, 0, 0
   waiting, holding, my_expiry, my_generation = 0, 0, nil, 0
 else
   if declares then
@@ -41,8 +41,10 @@ else
     grace = now + floor(lease * 2 / 3) -- opened by one who remembered nothing, and here is one who does
   end
   if now - before > lease / 2 and waiting + holding > 0 then
-    -- A quiet gap: nobody could report. Whose lease had ended before it began has no excuse.
-    calm, excused = now + floor(lease * 5 / 12), before
+    -- A quiet gap: nobody could report. Whose lease had ended before it began has no excuse. Neither could everybody
+    -- report between two gaps that follow closely, so the first one's excuse lasts through the second.
+    if before < calm and gaps == 1 then gaps = 2 else gaps, excused = 1, before end
+    calm = now + floor(lease * 5 / 12)
   end
 end
 

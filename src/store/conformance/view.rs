@@ -150,9 +150,9 @@ impl Redis {
     pub(super) fn poke(&mut self, index: usize, value: &str) {
         let script = "local s = redis.call('HGET', KEYS[1], 'state')
             if not s then return end
-            local n = { struct.unpack('<dddddddddddddddddddddddd', s) }
+            local n = { struct.unpack('<ddddddddddddddddddddddddd', s) }
             if ARGV[2] ~= '1' or n[tonumber(ARGV[1]) + 1] > 0 then n[tonumber(ARGV[1]) + 1] = tonumber(ARGV[2]) end
-            redis.call('HSET', KEYS[1], 'state', struct.pack('<dddddddddddddddddddddddd', unpack(n, 1, 24)))";
+            redis.call('HSET', KEYS[1], 'state', struct.pack('<ddddddddddddddddddddddddd', unpack(n, 1, 25)))";
         let hash = self.keys()[0].clone();
         let _: Value = self.ask(redis::cmd("EVAL").arg(script).arg(1).arg(hash).arg(index).arg(value));
     }

@@ -45,14 +45,19 @@ impl Model {
         Ok(())
     }
 
-    /// Grace for an epoch that was opened by one who remembered nothing; calm after a quiet gap.
+    /// Grace for an epoch that was opened by one who remembered nothing; calm after a quiet gap. Not everybody could
+    /// report between two gaps that follow closely, so the first one's excuse lasts through the second.
     fn note_what_callers_remember(&mut self, header: &Header, before: u64) {
         if header.epoch != 0 && header.epoch != self.epoch && self.grace == 0 {
             self.grace = self.grace_end();
         }
         if !self.tickets.is_empty() && self.now - before > self.lease_us() / 2 {
+            if before < self.calm && self.gaps == 1 {
+                self.gaps = 2;
+            } else {
+                (self.gaps, self.excused) = (1, before);
+            }
             self.calm = self.now + self.lease_us() * 5 / 12;
-            self.excused = before;
         }
     }
 
@@ -71,6 +76,7 @@ impl Model {
         self.again = false;
         self.calm = 0;
         self.excused = 0;
+        self.gaps = 0;
         self.grace = if remembered { self.grace_end() } else { 0 };
         self.queue.clear();
         self.held.clear();

@@ -83,6 +83,8 @@ pub(crate) struct Model {
     calm: u64,
     /// Before `calm`, nobody is reaped whose lease ended after this.
     excused: u64,
+    /// How many quiet gaps in a row had the same excuse.
+    gaps: u64,
     sweep: Sweep,
     again: bool,
     revokes: u64,
@@ -115,6 +117,7 @@ impl Model {
             grace: 0,
             calm: 0,
             excused: 0,
+            gaps: 0,
             sweep: Sweep::Off,
             again: false,
             revokes: 0,
