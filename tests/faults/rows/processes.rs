@@ -175,15 +175,16 @@ fn mass_cancel(load: &mut Load) -> Recoveries {
 
 fn many_names(load: &mut Load) -> Recoveries {
     const NAMES: u64 = 20_000;
+    const CROWD: u64 = 500; // at a time
     let before: u64 = raw(&load.server, "DBSIZE");
     let client = Client::open(&load.server.url()).expect("open");
     let done = Completions::new();
     for name in 0..NAMES {
-        let limiter = client.limiter(&format!("once {name}")).limit(1).lease(ms(1000)).idle(ms(2000)).open();
+        let limiter = client.limiter(&format!("once {name}")).limit(1).lease(LEASE).idle(LEASE * 2).open();
         limiter.expect("open").acquire_start(&Request::new(), &done, name).expect("start");
-    }
-    for _ in 0..NAMES {
-        drop(take(&done)); // gives it back
+        if name % CROWD == CROWD - 1 {
+            (0..CROWD).for_each(|_| drop(take(&done))); // gives it back
+        }
     }
     let since = now();
     eventually("their keys are gone", Duration::from_secs(60), || raw::<u64>(&load.server, "DBSIZE") == before);

@@ -64,6 +64,7 @@ fn overrun(load: &mut Load) -> Recoveries {
     run::<()>(&load.server, &["CONFIG", "SET", "client-output-buffer-limit", "pubsub 32kb 16kb 1"]);
     let big = "x".repeat(64 * 1024);
     repeat(10, || {
+        eventually("all listen", SOON, || channels(load).len() >= load.workers.len());
         let goal = load.proxy.accepted() + load.workers.len() as u64;
         for channel in channels(load) {
             run::<usize>(&load.server, &["PUBLISH", &channel, &big]);

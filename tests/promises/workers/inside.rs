@@ -154,6 +154,7 @@ pub(super) fn report_events(label: String, permit: &Permit) {
 
 pub(super) fn release(label: &str, permit: Permit) {
     let at = now();
+    say("leaving", at, label, ""); // should it be killed before the answer
     let result = permit.release();
     let result = result.map_or_else(|error| format!("{error:?}").replace(' ', ""), |()| "ok".into());
     say("released", at, label, result);

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `acquire LABEL COST WAIT_MS` | `granted`, with order, fence and the labels of what else is valid at that moment; or `failed` |
 //! | `flood COUNT` | that many requests labelled by number, each reported as above |
-//! | `release LABEL` | `released`, with `ok` or the error |
+//! | `release LABEL` | `leaving`, then `released`, with `ok` or the error |
 //! | `valid LABEL` | `valid`, with `true` or `false` |
 //! | `churn THREADS HOLD_MS` | acquire and release in a loop, reported as above |
 //! | `mix THREADS HOLD_MS SEED` | the same with cancels, short waits, returns to the line and drops among them (see [`mix`]) |
