@@ -15,7 +15,6 @@ mod support;
 #[allow(dead_code)] // the tests of the promises use the rest
 #[path = "../promises/tools.rs"]
 mod tools;
-#[allow(dead_code)]
 #[path = "../promises/workers/mod.rs"]
 mod workers;
 

@@ -8,7 +8,7 @@ use crate::load::*;
 use crate::matrix::{Recoveries, Row};
 use crate::rows::proxy::{VERBS, needle, repeat, wait_until};
 use crate::support::*;
-use crate::tools::{is_in_line, limiter, ms, open, raw, take, wait_status};
+use crate::tools::{is_in_line, limiter, open, raw, take, wait_status};
 use crate::workers::{Worker, now};
 
 /// Verbs that a worker at work sends by itself.

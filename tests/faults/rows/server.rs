@@ -55,21 +55,11 @@ pub fn rows() -> Vec<Row> {
             move |load| stop_server(load, time),
         )
     }));
-    let persistence: [(&str, &'static [(&str, &str)], fn(&Load)); 3] = [
-        ("from its AOF", AOF, |_| ()),
-        ("from an old dump", &[], |load| raw(&load.server, "SAVE")),
-        ("with nothing", &[], |_| ()),
-    ];
-    rows.extend(persistence.map(|(name, options, prepare)| {
-        Row::load_on(
-            options,
-            &format!("restart {name}"),
-            "kill -9 of the server and a new start, 3 times",
-            "the instances bring back what they hold and wait for",
-            NOTHING,
-            move |load| restart(load, prepare),
-        )
-    }));
+    rows.extend([
+        restart_row("from its AOF", AOF, false),
+        restart_row("from an old dump", &[], true),
+        restart_row("with nothing", &[], false),
+    ]);
     rows.push(Row::load(
         "two outages, closer than a heartbeat",
         "the server is stopped for one and a half leases, answers one outsider, and is stopped as long again; 3 times",
@@ -152,9 +142,22 @@ fn stop_server(load: &mut Load, time: Duration) -> Recoveries {
     vec![load.recovered(now())]
 }
 
-fn restart(load: &mut Load, prepare: fn(&Load)) -> Recoveries {
+fn restart_row(name: &str, options: &'static [(&str, &str)], saves: bool) -> Row {
+    Row::load_on(
+        options,
+        &format!("restart {name}"),
+        "kill -9 of the server and a new start, 3 times",
+        "the instances bring back what they hold and wait for",
+        NOTHING,
+        move |load| restart(load, saves),
+    )
+}
+
+fn restart(load: &mut Load, saves: bool) -> Recoveries {
     repeat(3, || {
-        prepare(load);
+        if saves {
+            raw::<()>(&load.server, "SAVE");
+        }
         load.goes_on(10);
         load.server.restart();
         load.recovered(now())
