@@ -93,6 +93,10 @@ impl Load {
         self.workers.len() - 1
     }
 
+    pub fn end_work(&mut self, worker: usize) {
+        end_all(&mut self.workers[worker..=worker]);
+    }
+
     pub fn kill(&mut self, worker: usize) -> u64 {
         let mut killed = self.workers.remove(worker);
         let at = now();

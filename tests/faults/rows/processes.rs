@@ -11,16 +11,12 @@ use crate::support::*;
 use crate::tools::{is_in_line, limiter, open, raw, take, wait_status};
 use crate::workers::{Worker, now};
 
-/// Verbs that a worker at work sends by itself.
-const SENT: [&str; 5] = ["acquire", "release", "cancel", "sync", "put_back"];
-
 pub fn rows() -> Vec<Row> {
-    debug_assert!(SENT.iter().all(|verb| VERBS.contains(verb)));
-    let mut rows = Vec::from(SENT.map(|verb| {
+    let mut rows = Vec::from(VERBS.map(|verb| {
         let row = Row::load(
             &format!("kill -9 at {verb}"),
-            "the process dies when its n-th request of this kind is on the way, n from 0 to 5; each before and after \
-             the server got it; until nothing of it is left",
+            "the process dies when a request of this kind is on the way (of those that it often sends the first, second, \
+             ... sixth), before and after the server got it; until nothing of it is left",
             "what it held and waited for is gone soon; no slot is lost",
             NOTHING,
             move |load| kill_at(load, verb),
@@ -74,12 +70,25 @@ pub fn rows() -> Vec<Row> {
 
 fn kill_at(load: &mut Load, verb: &str) -> Recoveries {
     let mut recoveries = Vec::new();
-    for skip in 0..6 {
+    for turn in 0..6 {
         for after in [false, true] {
             let proxy = Proxy::to(load.server.port());
             let victim = load.join(&setup(&proxy));
             let pid = load.workers[victim].pid();
-            let held = proxy.stall_request(&needle(verb), skip);
+            let is_at_work = || load.workers[victim].count("granted") > 5;
+            eventually("it is at work", SOON, is_at_work);
+            if verb == "leave" {
+                load.end_work(victim); // a client that closes takes its permits along
+            }
+            let held = match verb {
+                "restore" | "configure" | "revoke" | "leave" => proxy.stall_request(&needle(verb), 0),
+                _ => proxy.stall_request(&needle(verb), turn),
+            };
+            match verb {
+                "restore" => raw(&load.server, "DEL fq:{a}:tickets"),
+                "configure" | "revoke" | "leave" => load.workers[victim].tell(&format!("order {verb}")),
+                _ => {}
+            }
             held.wait_caught();
             if after {
                 held.deliver();

@@ -19,6 +19,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// Everything is in front of a lock of its own: commands, completions and loops run in different threads.
 struct Shop {
+    client: Client,
     limiter: Limiter,
     completions: Completions,
     labels: Mutex<HashMap<u64, String>>,
@@ -45,6 +46,7 @@ fn open(setup: &Setup) -> Shop {
     let builder = client.limiter(&setup.name).limit(setup.limit).lease(setup.lease);
     let limiter = builder.max_hold(setup.max_hold).poll(POLL).open().expect("open the limiter");
     Shop {
+        client,
         limiter,
         completions: Completions::new(),
         labels: Mutex::default(),
@@ -78,6 +80,10 @@ fn obey(shop: &Arc<Shop>, line: &str, loops: &mut Vec<JoinHandle<()>>) {
                 let (shop, seed) = (shop.clone(), number(3) * 1000 + thread);
                 loops.push(thread::spawn(move || Mixer::new(&shop.limiter, hold, seed).run(&shop.over)));
             }
+        }
+        "order" => {
+            let (shop, verb) = (shop.clone(), words[1].to_owned());
+            thread::spawn(move || shop.order(&verb));
         }
         "end" => {
             shop.over.store(true, Ordering::SeqCst);
@@ -115,6 +121,20 @@ impl Shop {
         say_granted(&label, &permit, &valid);
         report_events(label.clone(), &permit);
         permits.insert(label, permit);
+    }
+
+    /// What operators do, and the end of a client. Whoever gives the order may be out to see it fail.
+    fn order(&self, verb: &str) {
+        let _ = match verb {
+            "configure" => self.limiter.configure(&Change::new().max_wait(LONG)).map(drop),
+            "revoke" => self.limiter.acquire(&Request::new()).and_then(|permit| {
+                let outcome = self.limiter.revoke(&permit.ticket_id());
+                std::mem::forget(permit); // so that nothing else gives it back
+                outcome.map(drop)
+            }),
+            "leave" => self.client.close(Duration::ZERO),
+            other => panic!("an unknown order: {other}"),
+        };
     }
 
     fn release(&self, label: &str) {

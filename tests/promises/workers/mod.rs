@@ -10,6 +10,7 @@
 //! | `valid LABEL` | `valid`, with `true` or `false` |
 //! | `churn THREADS HOLD_MS` | acquire and release in a loop, reported as above |
 //! | `mix THREADS HOLD_MS SEED` | the same with cancels, short waits, returns to the line and drops among them (see [`mix`]) |
+//! | `order VERB` | `configure`, `revoke` (of a permit of its own) or `leave` (closes the client), not reported |
 //! | `end` | ends the loops, then `ended` |
 //!
 //! What happens to a permit is reported as `event`. Every report has the CLOCK_MONOTONIC nanosecond at which it was

@@ -53,7 +53,11 @@ impl Crew {
                 Ok(())
             }
             Some(line) => ledger.note(worker, line),
-            None if self.done.contains(&worker) || !self.numbers.contains(&worker) => Ok(()),
+            None if !self.numbers.contains(&worker) => {
+                ledger.buried(worker);
+                Ok(())
+            }
+            None if self.done.contains(&worker) => Ok(()),
             None => Err(ledger.broken(0, format!("process {worker} ended by itself"))),
         })
     }
@@ -64,15 +68,13 @@ impl Crew {
         let number = std::mem::replace(&mut self.numbers[place], self.started);
         self.stopped.remove(&place);
         let mut killed = std::mem::replace(&mut self.team.0[place], fresh);
-        ledger.silenced(number, false); // what it says from now on was said before
-        killed.kill()?;
-        ledger.silenced(number, true);
-        Ok(())
+        ledger.silenced(number);
+        killed.kill()
     }
 
     pub fn halt(&mut self, place: usize, ledger: &mut Ledger) -> Result<(), Failure> {
         if self.stopped.insert(place) {
-            ledger.silenced(self.numbers[place], false);
+            ledger.silenced(self.numbers[place]);
             self.team.0[place].signal(libc::SIGSTOP)?;
         }
         Ok(())

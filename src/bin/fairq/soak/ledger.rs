@@ -62,7 +62,6 @@ struct Request {
 struct Process {
     /// Since when it is dead, or stands still.
     silent_since: Option<u64>,
-    is_dead: bool,
     /// Who asked before had to queue anew.
     displaced_until: u64,
 }
@@ -85,20 +84,20 @@ impl Ledger {
         format!("{asked} asked, {granted} granted, {lost} permits lost to faults")
     }
 
-    /// A process stands still, or is dead, from about now on; what it held then, nobody can say.
-    pub fn silenced(&mut self, process: usize, is_dead: bool) {
-        let now = clock::now_ns();
+    /// A process stands still, or is dead, from about now on: whether what it held then is still held, nobody can say.
+    pub fn silenced(&mut self, process: usize) {
         let record = self.processes.entry(process).or_default();
-        record.silent_since = record.silent_since.or(Some(now));
-        record.is_dead |= is_dead;
-        let silent = record.silent_since.unwrap_or(now);
+        let silent = *record.silent_since.get_or_insert_with(clock::now_ns);
         for book in &mut self.books {
             let open = book.grants.iter_mut().filter(|e| e.grant.process == process && e.grant.end_ns == u64::MAX);
             open.for_each(|entry| entry.grant.end_ns = silent.max(entry.grant.start_ns));
         }
-        if is_dead {
-            self.open.retain(|(owner, _), _| *owner != process);
-        }
+    }
+
+    /// The last words of a dead process have been heard. What it still wanted has no end.
+    pub fn buried(&mut self, process: usize) {
+        self.open.retain(|(owner, _), _| *owner != process);
+        self.processes.remove(&process);
     }
 
     pub fn resumed(&mut self, process: usize) {
@@ -146,9 +145,6 @@ impl Ledger {
         [at, fence, order, cost]: [u64; 4],
         line: &str,
     ) -> Result<(), Broken> {
-        if self.is_dead(process) {
-            return Ok(()); // its last words
-        }
         let Some(request) = self.open.get_mut(&(process, id)).filter(|request| request.fence.is_none()) else {
             return Err(self.broken(0, format!("process {process}, request {id} ended twice: {line}")));
         };
@@ -165,9 +161,6 @@ impl Ledger {
     }
 
     fn failed(&mut self, process: usize, id: u64, error: &str, line: &str) -> Result<(), Broken> {
-        if self.is_dead(process) {
-            return Ok(());
-        }
         let Some(request) = self.open.remove(&(process, id)).filter(|request| request.fence.is_none()) else {
             return Err(self.broken(0, format!("process {process}, request {id} ended twice: {line}")));
         };
@@ -225,9 +218,10 @@ impl Ledger {
         }
     }
 
-    /// P2, when all workers have said their last word: each request has ended.
+    /// P2, when all workers have said their last word: each request has ended, but for those of the dead.
     pub fn judge_exits(&self) -> Result<(), Broken> {
-        match self.open.iter().find(|((process, _), _)| !self.is_dead(*process)) {
+        let is_dead = |process| self.processes.get(process).is_some_and(|record| record.silent_since.is_some());
+        match self.open.iter().find(|((process, _), _)| !is_dead(process)) {
             Some(((process, id), request)) => {
                 Err(self.broken(request.limiter, format!("process {process}, request {id} never ended")))
             }
@@ -238,10 +232,6 @@ impl Ledger {
     /// With the last that happened to the limiter.
     pub fn broken(&self, limiter: usize, what: String) -> Broken {
         Broken { what: format!("limiter {limiter}: {what}"), last: self.books[limiter].last.iter().cloned().collect() }
-    }
-
-    fn is_dead(&self, process: usize) -> bool {
-        self.processes.get(&process).is_some_and(|record| record.is_dead)
     }
 
     fn keep(&mut self, limiter: usize, process: usize, line: &str) {
