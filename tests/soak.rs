@@ -36,6 +36,22 @@ fn a_short_soak_with_faults_keeps_every_promise_and_says_how_to_do_it_again() {
     assert!(!stdout.contains("faults: 0"), "nothing was broken: {stdout}");
 }
 
+/// An operator raises a limit behind its back: to the soak that is a limit exceeded.
+#[test]
+fn a_broken_promise_ends_a_soak_and_is_told() {
+    let server = Server::start(Server::default_flavor());
+    let mut command = soak(&["--url", &server.url(), "--seed", "1"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("start fairq");
+    let name = format!("soak-{}-0", child.id());
+    let mut raise = Command::new(env!("CARGO_BIN_EXE_fairq"));
+    raise.args(["limit", &name, "5"]).env("FAIRQ_URL", server.url()).stdout(Stdio::null()).stderr(Stdio::null());
+    support::eventually("the limit is raised", support::SOON, || raise.status().expect("run fairq").success());
+    let stdout = expect(1, &child.wait_with_output().expect("wait for fairq"));
+    for told in ["a promise was broken", "limiter 0: ", "held at once, the limit is 1", "granted", "--seed 1"] {
+        assert!(stdout.contains(told), "{told}: {stdout}");
+    }
+}
+
 /// Nor is anybody else's server disturbed unless that is allowed.
 #[test]
 fn ctrl_c_ends_a_soak_with_its_summary_and_leaves_nothing() {

@@ -41,17 +41,20 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The arguments of `soak`.
 #[derive(clap::Args, Clone)]
 #[command(after_help = "\
-Worker processes acquire, cancel and release at random, over several limiters. From what each of them saw, by one
-monotonic clock, it is checked all the time that no limit is exceeded, nobody is overtaken, no fence is given twice and
-every request ends once, in time; at the end, that nothing is left on the server. The first broken promise ends the run
-with the last events of its limiter.
+Worker processes acquire, cancel and release at random, over several limiters. From what each
+of them saw, by one monotonic clock, it is checked all the time that no limit is exceeded,
+nobody is overtaken, no fence is given twice and every request ends once, in time; at the end,
+that nothing is left on the server. The first broken promise ends the run, with the last events
+of its limiter.
 
-Without --url a redis-server is started for the run, and faults are made: workers are killed (kill -9) and stopped
-(SIGSTOP), their connections are cut, killed on the server (CLIENT KILL), fall silent, get slow or lose replies. A server
-that was given is left in peace, unless --faults allows it. The proxy for these faults understands redis:// only; at other
-addresses only processes are disturbed.
+Without --url a redis-server is started for the run, and faults are made: workers are killed
+(kill -9) and stopped (SIGSTOP), their connections are cut, killed on the server (CLIENT KILL),
+fall silent, get slow or lose replies. A server that was given is left in peace, unless --faults
+allows it. The proxy for these faults understands redis:// only; at other addresses only
+processes are disturbed.
 
-The same seed makes the same requests and the same faults; what comes of them depends on the timing as well.
+The same seed makes the same requests and the same faults; what comes of them depends on the
+timing as well.
 
 Exit status 1 when a promise was broken; 130 after Ctrl-C, which ends the run with its summary.
 
@@ -82,9 +85,17 @@ pub fn run(url: Option<&str>, args: &Args) -> Outcome {
     };
     let url = own.as_ref().map_or_else(|| url.unwrap_or_default().to_owned(), |server| server.url().to_owned());
     let client = connect::client(&url)?;
-    let outcome = soak(&url, &client, own.is_some() || args.faults, args, &signals);
+    let outcome = soak(&Place { url: &url, client: &client, is_own: own.is_some() }, args, &signals);
     connect::goodbye(&client);
     outcome
+}
+
+/// Where it takes place.
+struct Place<'a> {
+    url: &'a str,
+    client: &'a Client,
+    /// Started for this run.
+    is_own: bool,
 }
 
 /// A run under way.
@@ -96,19 +107,21 @@ struct Soak<'a> {
     start: Instant,
 }
 
-fn soak(url: &str, client: &Client, with_faults: bool, args: &Args, signals: &Receiver<Signal>) -> Outcome {
-    client.check()?;
-    let seed = args.seed.unwrap_or_else(|| u64::from(std::process::id()) * 1_000_003 % 1_000_000);
-    let limiters = limiters(client, &format!("soak-{}", std::process::id()))?;
-    let faults = if with_faults { Some(Faults::new(url, Dice::new(seed))?) } else { None };
-    let workers_url = faults.as_ref().map_or(url, Faults::url).to_owned();
-    term::print(&introduction(client, with_faults, seed, args))?;
-    let crew = Crew::start(&workers_url, args.processes, seed, limiters[0].name().trim_end_matches("-0"))?;
+fn soak(place: &Place, args: &Args, signals: &Receiver<Signal>) -> Outcome {
+    place.client.check()?;
+    let seed = args.seed.map_or_else(random_seed, Ok)?;
+    let name = format!("soak-{}", std::process::id());
+    let limiters = limiters(place.client, &name)?;
+    let with_faults = place.is_own || args.faults;
+    let faults = if with_faults { Some(Faults::new(place.url, Dice::new(seed))?) } else { None };
+    let workers_url = faults.as_ref().map_or(place.url, Faults::url).to_owned();
+    term::print(&introduction(place.client, with_faults, seed, args))?;
+    let crew = Crew::start(&workers_url, args.processes, seed, &name)?;
     let ledger = Ledger::new(&LIMITS);
     let mut soak = Soak { crew, faults, ledger, signals, start: Instant::now() };
     let ended = soak.run(Duration::from_secs_f64(args.minutes * 60.0));
     let ended = ended.and_then(|end| soak.finish(&limiters).map(|broken| broken.map_or(end, End::Broken)));
-    soak.summary(ended?, &replay(url, with_faults, seed, args))
+    soak.summary(ended?, &replay(place, seed, args))
 }
 
 /// How a run came to its end.
@@ -230,17 +243,19 @@ fn introduction(client: &Client, with_faults: bool, seed: u64, args: &Args) -> S
     )
 }
 
+/// Short enough to be typed.
+fn random_seed() -> Result<u64, Failure> {
+    let number =
+        getrandom::u32().map_err(|error| Failure::new(SOFTWARE, format_args!("no random numbers: {error}")))?;
+    Ok(u64::from(number) % 1_000_000)
+}
+
 /// The command that does the same again. The address is shown as the library shows it: without a password.
-fn replay(url: &str, with_faults: bool, seed: u64, args: &Args) -> String {
-    let given = args.faults || !with_faults;
-    let place = if given { format!(" --url {}", shown(url)) } else { String::new() };
+fn replay(place: &Place, seed: u64, args: &Args) -> String {
+    let place = if place.is_own { String::new() } else { format!(" --url {}", place.client.url()) };
     let faults = if args.faults { " --faults" } else { "" };
     let (minutes, processes) = (args.minutes, args.processes);
     format!("fairq soak{place} --minutes {minutes} --processes {processes} --seed {seed}{faults}")
-}
-
-fn shown(url: &str) -> String {
-    Client::builder(url).open().map_or_else(|_| "URL".into(), |client| client.url().to_owned())
 }
 
 /// Opens the limiters, the same way in every process.
