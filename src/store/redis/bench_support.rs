@@ -148,10 +148,17 @@ impl Bench {
         if answer.verdict == Verdict::Resync {
             return Err(server("the state was lost during the measurement".into()));
         }
+        let before = granted.len();
         for notice in answer.notices {
             if let crate::store::Notice::Granted { no, fence, .. } = notice {
                 granted.push((no, fence));
             }
+        }
+        // Who finds nobody waiting is granted directly, which is no news to anybody else.
+        if let (Verb::Acquire { no, .. }, Verdict::Granted { fence, .. }) = (&call.verb, answer.verdict)
+            && !granted[before..].iter().any(|(other, _)| other == no)
+        {
+            granted.push((*no, fence));
         }
         Ok(())
     }
