@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use fairq::Completions;
+
 use crate::load::*;
 use crate::matrix::{Recoveries, Row};
 use crate::rows::proxy::{repeat, wait_until};
 use crate::support::*;
-use crate::tools::{ms, raw, run};
+use crate::tools::{line_up, ms, raw, run, take};
 use crate::workers::now;
 
 const AOF: &[(&str, &str)] = &[("--appendonly", "yes"), ("--appendfsync", "always")];
@@ -62,7 +64,7 @@ pub fn rows() -> Vec<Row> {
     ]);
     rows.push(Row::load(
         "two outages, closer than a heartbeat",
-        "the server is stopped for one and a half leases, answers one outsider, and is stopped as long again; 3 times",
+        "the server is stopped for one and a half leases, answers one outsider, who wants all there is, and is stopped as long again; 3 times",
         "who could not report in between keeps its permits",
         NOTHING,
         two_outages,
@@ -164,19 +166,24 @@ fn restart(load: &mut Load, saves: bool) -> Recoveries {
     })
 }
 
-/// In between only the observer comes through, who has nothing to lose.
+/// In between only the observer comes through: it stands in line for all there is, should the others be taken for dead.
 fn two_outages(load: &mut Load) -> Recoveries {
+    let done = Completions::new();
     repeat(3, || {
+        load.proxy.hang(); // or what lies in the server's sockets would be run in between
         load.server.pause();
         wait_until(now(), LEASE + LEASE / 2);
+        load.proxy.cut();
         load.proxy.refuse();
         load.proxy.cut();
         load.server.resume();
-        eventually("the observer came through", SOON, || load.observer.status().is_ok());
+        line_up(&load.observer, &done, 0..LIMIT);
         load.server.pause();
         load.proxy.heal();
         wait_until(now(), LEASE + LEASE / 2);
         load.server.resume();
-        load.recovered(now())
+        let recovery = load.recovered(now());
+        (0..LIMIT).for_each(|_| drop(take(&done)));
+        recovery
     })
 }
