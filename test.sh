@@ -10,10 +10,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 usage() {
     cat <<'END'
-usage: ./test.sh [quick | servers | --help]
+usage: ./test.sh [quick | long | servers | --help]
 
   (nothing)  install the test servers, run all checks
   quick      format, lints, unit tests, integration tests on one server
+  long       the tests that take minutes: the fault matrix (docs/faults.md) and other
+             ignored ones, on every test server there is; FAIRQ_TEST_SERVER=redis70
+             (or several, with commas) limits them
   servers    only install the test servers
 
 Needs: Linux, a Rust toolchain with rustfmt and clippy, and for the servers
@@ -255,6 +258,9 @@ run_quick_tests() {
     FAIRQ_TEST_SERVER=$flavor run_tests
 }
 
+# Those that take minutes. One after the other: some measure, and all load the machine.
+run_long_tests() { cargo test --all-features --tests --no-fail-fast -- --ignored --test-threads=1; }
+
 run_doc_tests() { cargo test --all-features --doc; }
 
 # All interleavings of the small concurrent parts. A preemption bound keeps the
@@ -350,6 +356,7 @@ need_cargo() {
 case ${1:-all} in
     all) need_cargo; all_checks ;;
     quick) need_cargo; quick_checks ;;
+    long) need_cargo; install_servers; run_step "long tests" run_long_tests ;;
     servers) install_servers ;;
     -h | --help) usage; exit 0 ;;
     *) usage >&2; exit 2 ;;

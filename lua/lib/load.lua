@@ -32,7 +32,7 @@ local call, max, min, floor, format = redis.call, math.max, math.min, math.floor
 local epoch, now, skew, order, fence, used = 0, 0, 0, 0, 0, 0 -- used: the cost held
 local limit, max_queue, lease, idle, paused, version = 0, 0, 0, 0, 0, 0 -- lease and idle in microseconds
 local grace = 0 -- nobody is admitted before
-local calm, excused, gaps = 0, 0, 0 -- before calm, nobody is reaped whose lease ended after excused
+local calm, excused, gaps = 0, 0, 0 -- before calm, nobody is reaped whose lease ended after excused; gaps that it excuses
 local due = 0 -- no lease ends before
 local sweeping, swept, again = 0, 0, 0 -- 1: through held, 2: through the queue; last score seen; start over
 local revokes, hold, granted, kept = 0, 0, 0, 0 -- hold: mean of hold time times cost; kept: when expiry was last set
@@ -40,6 +40,7 @@ local looked = 0 -- when somebody last looked for the dead
 
 local raw = call('HMGET', HASH, 'state', 'run', 'i:' .. ME, 'l:' .. ME)
 local exists, run, my_generation, believed = raw[1], raw[2], tonumber(raw[3] or 0), raw[4]
+if exists and #exists ~= 200 then return redis.error_reply('FQFORMAT written by another version of fairq') end
 if exists then
   epoch, now, skew, order, fence, used, limit, max_queue, lease, idle, paused, version, grace, calm, due, sweeping,
     swept, again, revokes, hold, granted, kept, excused, looked, gaps = struct.unpack('<ddddddddddddddddddddddddd', exists)

@@ -15,6 +15,7 @@ mod run;
 mod server;
 mod show;
 mod signals;
+mod soak;
 mod term;
 mod workers;
 
@@ -79,12 +80,17 @@ enum Command {
     Doctor(doctor::Args),
     /// Measure what the limit costs here, beside the floors of this machine
     Bench(bench::Args),
+    /// Work and break things at random for as long as you like, and check the promises all the time
+    Soak(soak::Args),
     /// One process of `demo`.
     #[command(hide = true)]
     DemoWorker(demo::WorkerArgs),
     /// One process of `bench`.
     #[command(hide = true)]
     BenchWorker(bench::WorkerArgs),
+    /// One process of `soak`.
+    #[command(hide = true)]
+    SoakWorker(soak::WorkerArgs),
 }
 
 fn main() -> ExitCode {
@@ -114,8 +120,10 @@ fn dispatch(cli: Cli) -> Outcome {
         Command::Revoke(args) => operate::revoke(url, &args),
         Command::Doctor(args) => doctor::run(url, &args),
         Command::Bench(args) => bench::run(url, &args),
+        Command::Soak(args) => soak::run(url, &args),
         Command::DemoWorker(args) => demo::work(url, &args),
         Command::BenchWorker(args) => bench::work(url, &args),
+        Command::SoakWorker(args) => soak::work(url, &args),
     }
 }
 
@@ -124,6 +132,7 @@ fn dispatch(cli: Cli) -> Outcome {
 fn log_to_stderr(command: &Command) {
     let usual = match command {
         Command::Demo(_) | Command::DemoWorker(_) | Command::BenchWorker(_) | Command::Run(_) => LevelFilter::ERROR,
+        Command::Soak(_) | Command::SoakWorker(_) => LevelFilter::OFF,
         _ => LevelFilter::WARN,
     };
     let level = std::env::var("FAIRQ_LOG").ok().and_then(|text| text.parse().ok()).unwrap_or(usual);

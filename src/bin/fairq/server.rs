@@ -67,6 +67,11 @@ impl Server {
         Ok(seconds("used_cpu_user") + seconds("used_cpu_sys"))
     }
 
+    /// Ends the connection that the server knows by this address.
+    pub fn kill_client(&mut self, address: &str) -> Result<(), Failure> {
+        Ok(redis::cmd("CLIENT").arg("KILL").arg("ADDR").arg(address).exec(&mut self.conn)?)
+    }
+
     pub fn ping(&mut self) -> Result<(), Failure> {
         Ok(redis::cmd("PING").exec(&mut self.conn)?)
     }

@@ -1,5 +1,5 @@
-//! Not part of the API: what the command `fairq` needs of the store for its measurements: connections to the servers
-//! themselves, and how fast they take the scripts.
+//! Not part of the API: what the command `fairq` and the fault tests need of the store: connections to the servers
+//! themselves, how fast they take the scripts, and what tells those apart on the wire.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,6 +38,11 @@ pub fn connect_all(url: &str, timeout: Duration) -> Result<Vec<(String, redis::C
     let options = RedisOptions::parse(url, timeout, timeout, false)?;
     let all = examine::connect_all(&options).map_err(to_error)?;
     Ok(all.into_iter().map(|(address, connection)| (address.to_string(), connection)).collect())
+}
+
+/// The name of each script, and the SHA-1 by which it is called.
+pub fn script_hashes() -> Vec<(&'static str, String)> {
+    super::script::all().into_iter().map(|script| (script.name, script.sha.clone())).collect()
 }
 
 fn to_error(error: StoreError) -> Error {

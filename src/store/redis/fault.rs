@@ -99,6 +99,10 @@ fn fatal(code: &str, text: &str) -> Error {
         let hint = "a key under the limiter's name holds something else; choose another name, or delete the key";
         return Error::Config { detail: format!("{detail}; {hint}") };
     }
+    if code == "FQFORMAT" {
+        let hint = "let all processes have one version, or the newer ones another name for the limiter";
+        return Error::Config { detail: format!("the limiter was {}; {hint}", detail.trim_start_matches("FQFORMAT ")) };
+    }
     if code == "CROSSSLOT" || text.contains("CROSSSLOT") {
         return Error::Config { detail: format!("{detail}; a proxy rewrites the keys") };
     }
