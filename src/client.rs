@@ -146,6 +146,12 @@ impl Client {
         }
     }
 
+    /// Over a store that the fuzzer makes.
+    #[cfg(fuzzing)]
+    pub(crate) fn over(handle: Arc<Handle>) -> Client {
+        Client { handle, url: "fuzzing:".into() }
+    }
+
     /// Opens the limiter `name`: any UTF-8 of 1 to 256 bytes.
     pub fn limiter(&self, name: &str) -> LimiterBuilder {
         LimiterBuilder::new(self.handle.clone(), name)

@@ -81,26 +81,44 @@ fn install_crypto() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
+/// Better too little of a URL than a password. One that was not escaped stands where nobody would look for it: with a
+/// slash in it, say, it is a part of the path.
 fn without_password(url: &str) -> String {
-    if !url.contains("://") {
-        // No URL, so nobody can say where in it a password would stand; it would be before the `@`.
-        return url.rsplit_once('@').map_or_else(|| url.to_owned(), |(_, host)| format!("…@{host}"));
+    match url::Url::parse(url) {
+        Ok(parsed) if url.contains("://") && !parsed[url::Position::BeforePath..].contains('@') => masked(parsed),
+        _ => outline(url),
     }
-    let Ok(mut parsed) = url::Url::parse(url) else {
-        return format!("{}:…", url.split(':').next().unwrap_or(""));
+}
+
+fn masked(mut parsed: url::Url) -> String {
+    // A name without a password is hardly a name: whoever writes it means the password.
+    let _ = match parsed.password() {
+        Some(_) => parsed.set_password(Some("***")),
+        None if !parsed.username().is_empty() => parsed.set_username("***"),
+        None => Ok(()),
     };
-    if parsed.password().is_some() {
-        let _ = parsed.set_password(Some("***"));
-    }
-    let hidden = |key: &str| key.starts_with("pass");
-    if parsed.query_pairs().any(|(key, _)| hidden(&key)) {
+    parsed.set_fragment(None);
+    let hidden = |key: &str, value: &str| key.contains("pass") || value.contains("pass");
+    if parsed.query_pairs().any(|(key, value)| hidden(&key, &value)) {
         let pairs: Vec<(String, String)> = parsed
             .query_pairs()
-            .map(|(key, value)| (key.to_string(), if hidden(&key) { "***".into() } else { value.to_string() }))
+            .map(|(key, value)| (key.to_string(), if hidden(&key, &value) { "***".into() } else { value.to_string() }))
             .collect();
         parsed.query_pairs_mut().clear().extend_pairs(pairs);
     }
     parsed.to_string()
+}
+
+/// What is left of a URL that cannot be read: the scheme and the host, or what looks like them.
+fn outline(url: &str) -> String {
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme).filter(|scheme| !scheme.contains('@'));
+    let host = match url.rsplit_once('@') {
+        Some((_, host)) => format!("…@{host}"),
+        None if scheme.is_some() => "…".into(),
+        None => url.to_owned(),
+    };
+    let host = host.split_once('?').map_or(host.as_str(), |(host, _)| host);
+    scheme.map_or_else(|| host.to_owned(), |scheme| format!("{scheme}://{host}"))
 }
 
 /// What `INFO` tells of the server.
@@ -205,7 +223,18 @@ mod tests {
         for url in [
             "redis://u:s3cret@h:1/0",
             "redis://:s3cret@h",
+            "redis://s3cret@h",
+            "redis://u:12/s3cret@h",
+            "redis://u:12#s3cret@h",
+            "redis://u:12?s3cret@h",
+            "redis://:p@s3cret@h",
+            "redis://h?a?pass=s3cret",
+            "redis://h?p=a?pass=s3cret",
+            "redis://h?%70ass=s3cret",
+            "redis+unix:///:s3cret@",
+            "rediss://:s3cret@\u{fffd}",
             "unix:///s?user=u&pass=s3cret",
+            "unix:s?user=u&pass=s3cret",
             "redis://:s3cret@h:x",
             "u:s3cret@h",
             "redis:u:s3cret@h",
@@ -213,6 +242,19 @@ mod tests {
             "s3cret@h",
         ] {
             assert!(!without_password(url).contains("s3cret"), "{url} -> {}", without_password(url));
+        }
+    }
+
+    #[test]
+    fn what_is_no_password_is_shown() {
+        for (url, shown) in [
+            ("redis://h:6380/2", "redis://h:6380/2"),
+            ("redis://u:s3cret@h:6380/2", "redis://u:***@h:6380/2"),
+            ("redis://u:12/s3cret@h:6380/2", "redis://…@h:6380/2"),
+            ("unix:///run/redis.sock?db=1", "unix:///run/redis.sock?db=1"),
+            ("localhost:6379", "localhost:6379"),
+        ] {
+            assert_eq!(without_password(url), shown);
         }
     }
 

@@ -8,6 +8,8 @@ mod connect;
 mod decode;
 mod encode;
 mod fault;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 mod inline;
 mod keys;
 mod line;
