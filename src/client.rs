@@ -13,6 +13,8 @@ use crate::store::memory::MemoryStore;
 use crate::store::redis::{RedisOptions, RedisStore};
 use crate::{Error, jitter};
 
+const MAX_DESCRIPTION: usize = 256;
+
 /// One instance of fairq: it has a name of its own in the store, a scheduler thread, and, on Redis, one connection
 /// for commands and one for messages, whatever the number of limiters and waiters. Clones are the same instance; the
 /// last one, with its limiters, tickets and permits, closes it in the background.
@@ -59,7 +61,7 @@ impl ClientBuilder {
         self
     }
 
-    /// What operators see of this instance (default: host and process id).
+    /// What operators see of this instance (default: host and process id); up to 256 bytes.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
@@ -86,7 +88,11 @@ impl ClientBuilder {
             return Err(Error::invalid("timeout", "connect_timeout and io_timeout have to be between 10ms and 1h"));
         }
         let instance: Arc<str> = jitter::random_name()?.into();
-        let description = self.description.clone().unwrap_or_else(default_description).replace(['\n', '\r'], " ");
+        let description = self.description.clone().unwrap_or_else(default_description).replace(['\n', '\r', '\0'], " ");
+        if description.len() > MAX_DESCRIPTION {
+            let detail = format!("at most {MAX_DESCRIPTION} bytes, since it travels with every call");
+            return Err(Error::invalid("description", detail));
+        }
         let patience = self.connect_timeout + self.io_timeout + Duration::from_millis(500);
         let engine = Engine::new(instance.clone(), self.clock.clone(), description, patience);
         let shared: Arc<dyn Listener> = engine.clone();

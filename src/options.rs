@@ -48,7 +48,7 @@ pub const OPTIONS: &[OptionSpec] = &[
     client("subscribe", "true", "listen for grants by Pub/Sub; `false`: only polling finds them"),
     client("description", "host:pid", "what operators see of this instance"),
     limiter("limit", "none", "how much cost may be held at once; `0` admits nobody; `none` attaches to a declared one"),
-    limiter("max_queue", "unbounded", "how many may wait; `0`: who cannot be admitted at once is rejected"),
+    limiter("max_queue", "10000", "how many may wait, or `unbounded`; `0`: who cannot be admitted at once is rejected"),
     limiter("max_wait", "30s", "how long a request waits that does not say so itself; or `forever`"),
     limiter("lease", "10s", "after how long a silence of its process a slot is free again; `100ms` to `1d`"),
     limiter("max_hold", "0", "how long a permit may be held; `0`: as long as its process lives"),

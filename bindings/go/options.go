@@ -53,7 +53,7 @@ type Leak struct {
 // have declared.
 func Limit(n uint64) SharedOption { return SharedOption(number("limit", n)) }
 
-// MaxQueue is how many may wait; [Unbounded] by default. With 0 who cannot be admitted at once is refused.
+// MaxQueue is how many may wait, or [Unbounded]; 10,000 by default. With 0 who cannot be admitted at once is refused.
 func MaxQueue(n uint64) SharedOption {
 	if n == Unbounded {
 		return SharedOption{key: "max_queue", value: "unbounded"}
