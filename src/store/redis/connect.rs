@@ -111,7 +111,8 @@ fn masked(mut parsed: url::Url) -> String {
 
 /// What is left of a URL that cannot be read: the scheme and the host, or what looks like them.
 fn outline(url: &str) -> String {
-    let scheme = url.split_once("://").map(|(scheme, _)| scheme).filter(|scheme| !scheme.contains('@'));
+    let is_scheme = |text: &&str| text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme).filter(is_scheme);
     let host = match url.rsplit_once('@') {
         Some((_, host)) => format!("…@{host}"),
         None if scheme.is_some() => "…".into(),
@@ -235,6 +236,7 @@ mod tests {
             "rediss://:s3cret@\u{fffd}",
             "unix:///s?user=u&pass=s3cret",
             "unix:s?user=u&pass=s3cret",
+            "redis:?pass=s3cret&://@",
             "redis://:s3cret@h:x",
             "u:s3cret@h",
             "redis:u:s3cret@h",
