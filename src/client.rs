@@ -13,6 +13,8 @@ use crate::store::memory::MemoryStore;
 use crate::store::redis::{RedisOptions, RedisStore};
 use crate::{Error, jitter};
 
+/// About 100 MB, should the store be away and everybody wait.
+const DEFAULT_MAX_TICKETS: u64 = 100_000;
 const MAX_DESCRIPTION: usize = 256;
 
 /// One instance of fairq: it has a name of its own in the store, a scheduler thread, and, on Redis, one connection
@@ -38,6 +40,7 @@ pub struct ClientBuilder {
     connect_timeout: Duration,
     io_timeout: Duration,
     subscribe: bool,
+    max_tickets: u64,
     description: Option<String>,
     clock: Clock,
 }
@@ -61,6 +64,13 @@ impl ClientBuilder {
         self
     }
 
+    /// How many requests and permits this process may have at once (default 100,000). Further requests are refused at once
+    /// with [`Error::Overloaded`]: while the store is away nobody else would, and a crowd that waits would take all memory.
+    pub fn max_tickets(mut self, max_tickets: u64) -> Self {
+        self.max_tickets = max_tickets;
+        self
+    }
+
     /// What operators see of this instance (default: host and process id); up to 256 bytes.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
@@ -74,8 +84,8 @@ impl ClientBuilder {
     }
 
     #[cfg(all(test, not(loom)))]
-    pub(crate) fn timeouts(&self) -> (Duration, Duration, bool) {
-        (self.connect_timeout, self.io_timeout, self.subscribe)
+    pub(crate) fn set_options(&self) -> (Duration, Duration, bool, u64) {
+        (self.connect_timeout, self.io_timeout, self.subscribe, self.max_tickets)
     }
 
     /// Opens the client. Judges the URL and connects with the first request.
@@ -95,6 +105,7 @@ impl ClientBuilder {
         }
         let patience = self.connect_timeout + self.io_timeout + Duration::from_millis(500);
         let engine = Engine::new(instance.clone(), self.clock.clone(), description, patience);
+        engine.bound(self.max_tickets);
         let shared: Arc<dyn Listener> = engine.clone();
         let listener: Weak<dyn Listener> = Arc::downgrade(&shared);
         let url = match self.url.strip_prefix("memory:").or_else(|| self.url.is_empty().then_some("")) {
@@ -147,6 +158,7 @@ impl Client {
             connect_timeout: Duration::from_secs(2),
             io_timeout: Duration::from_secs(2),
             subscribe: true,
+            max_tickets: DEFAULT_MAX_TICKETS,
             description: None,
             clock: Clock::default(),
         }

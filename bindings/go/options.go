@@ -32,6 +32,10 @@ func IOTimeout(d time.Duration) ClientOption { return ioTimeout(d) }
 // Subscribe is whether to listen for grants by Pub/Sub, as is the default; without it only polling finds them.
 func Subscribe(on bool) ClientOption { return clientOption(truth("subscribe", on)) }
 
+// MaxTickets is how many requests and permits this process may have at once, 100,000 by default; more are refused with
+// [ErrOverloaded].
+func MaxTickets(n uint64) ClientOption { return clientOption(number("max_tickets", n)) }
+
 // Description is what operators see of this instance; host:pid by default.
 func Description(text string) ClientOption { return clientOption{key: "description", value: text} }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fairq::{Change, Client, Completions, Error, Limiter, Request};
 
 use crate::stores::*;
-use crate::support::SOON;
+use crate::support::{SOON, eventually};
 
 /// Texts that would be something else in one of the formats in which the stores keep and tell things.
 fn hostile_texts() -> Vec<String> {
@@ -204,5 +204,31 @@ fn a_line_is_bounded_unless_it_is_declared_not_to_be() {
     assert!(matches!(error, Error::QueueFull { waiting: 10_000, max_queue: 10_000, .. }), "{error:?}");
     configure(&limiter, Change::new().option("max_queue", "unbounded").expect("it is a value"));
     let last = limiter.acquire_start(&patient(), &done, 10_000).expect("start");
-    crate::support::eventually("it waits", SOON, || last.last_position().is_some());
+    eventually("it waits", SOON, || last.last_position().is_some());
+}
+
+#[test]
+fn a_process_takes_in_so_many_requests_and_permits_whatever_the_store_is_like() {
+    on_both(|world| {
+        let client = world.builder().max_tickets(3).open().expect("open");
+        let limiter = limiter(&client, 1);
+        let held = take(&limiter);
+        let done = Completions::new();
+        let first = queue_up(&limiter, &done, 1, &patient(), 0);
+        let _second = queue_up(&limiter, &done, 2, &patient(), 1);
+        let error = limiter.acquire(&patient()).expect_err("three are there");
+        assert!(matches!(error, Error::Overloaded { .. }) && error.is_retryable(), "{error:?}");
+        limiter.acquire_start(&patient(), &done, 3).expect("start");
+        assert!(matches!(next(&done).result, Err(Error::Overloaded { .. })));
+        assert_eq!(limiter.status().expect("status").waiting, 2);
+        assert!(first.cancel());
+        assert_eq!(next(&done).token, 1);
+        eventually("there is room again", SOON, || {
+            let asked = limiter.try_acquire(&Request::new());
+            assert!(!matches!(asked, Ok(Some(_))), "somebody waits");
+            asked.is_ok()
+        });
+        held.release().expect("release");
+        granted(&done, 2).release().expect("release");
+    });
 }
