@@ -21,8 +21,11 @@ fn uncontended(c: &mut Criterion) {
 fn hand_off(c: &mut Criterion) {
     let mut group = c.benchmark_group("memory: hand-off with N waiting");
     for waiting in [10_u64, 1_000, 100_000] {
-        let client = Client::open(&format!("memory:bench-{waiting}")).expect("memory is always there");
-        let limiter = client.limiter("x").limit(1).open().expect("a valid limiter");
+        let client = Client::builder(&format!("memory:bench-{waiting}"))
+            .max_tickets(u64::MAX)
+            .open()
+            .expect("memory is always there");
+        let limiter = client.limiter("x").limit(1).max_queue(u64::MAX).open().expect("a valid limiter");
         let completions = Completions::new();
         let request = Request::new().wait_forever();
         for token in 0..=waiting {

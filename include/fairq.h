@@ -408,7 +408,7 @@ typedef struct {
 #define FQ_UNKNOWN_OUTCOME 10
 
 /**
- * The store has no memory for another ticket.
+ * The store has no memory for another ticket, or this process has as many as it may (`max_tickets`).
  */
 #define FQ_OVERLOADED 11
 

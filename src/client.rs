@@ -13,6 +13,10 @@ use crate::store::memory::MemoryStore;
 use crate::store::redis::{RedisOptions, RedisStore};
 use crate::{Error, jitter};
 
+/// About 100 MB, should the store be away and everybody wait.
+const DEFAULT_MAX_TICKETS: u64 = 100_000;
+const MAX_DESCRIPTION: usize = 256;
+
 /// One instance of fairq: it has a name of its own in the store, a scheduler thread, and, on Redis, one connection
 /// for commands (to each master in use, in a cluster) and one for messages, whatever the number of limiters and waiters. Clones are the same instance; the
 /// last one, with its limiters, tickets and permits, closes it in the background.
@@ -36,6 +40,7 @@ pub struct ClientBuilder {
     connect_timeout: Duration,
     io_timeout: Duration,
     subscribe: bool,
+    max_tickets: u64,
     description: Option<String>,
     clock: Clock,
 }
@@ -59,7 +64,14 @@ impl ClientBuilder {
         self
     }
 
-    /// What operators see of this instance (default: host and process id).
+    /// How many requests and permits this process may have at once (default 100,000). Further requests are refused at once
+    /// with [`Error::Overloaded`]: while the store is away nobody else would, and a crowd that waits would take all memory.
+    pub fn max_tickets(mut self, max_tickets: u64) -> Self {
+        self.max_tickets = max_tickets;
+        self
+    }
+
+    /// What operators see of this instance (default: host and process id); up to 256 bytes.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
@@ -72,8 +84,8 @@ impl ClientBuilder {
     }
 
     #[cfg(all(test, not(loom)))]
-    pub(crate) fn timeouts(&self) -> (Duration, Duration, bool) {
-        (self.connect_timeout, self.io_timeout, self.subscribe)
+    pub(crate) fn set_options(&self) -> (Duration, Duration, bool, u64) {
+        (self.connect_timeout, self.io_timeout, self.subscribe, self.max_tickets)
     }
 
     /// Opens the client. Judges the URL and connects with the first request.
@@ -86,9 +98,14 @@ impl ClientBuilder {
             return Err(Error::invalid("timeout", "connect_timeout and io_timeout have to be between 10ms and 1h"));
         }
         let instance: Arc<str> = jitter::random_name()?.into();
-        let description = self.description.clone().unwrap_or_else(default_description).replace(['\n', '\r'], " ");
+        let description = self.description.clone().unwrap_or_else(default_description).replace(['\n', '\r', '\0'], " ");
+        if description.len() > MAX_DESCRIPTION {
+            let detail = format!("at most {MAX_DESCRIPTION} bytes, since it travels with every call");
+            return Err(Error::invalid("description", detail));
+        }
         let patience = self.connect_timeout + self.io_timeout + Duration::from_millis(500);
         let engine = Engine::new(instance.clone(), self.clock.clone(), description, patience);
+        engine.bound(self.max_tickets);
         let shared: Arc<dyn Listener> = engine.clone();
         let listener: Weak<dyn Listener> = Arc::downgrade(&shared);
         let url = match self.url.strip_prefix("memory:").or_else(|| self.url.is_empty().then_some("")) {
@@ -147,6 +164,7 @@ impl Client {
             connect_timeout: Duration::from_secs(2),
             io_timeout: Duration::from_secs(2),
             subscribe: true,
+            max_tickets: DEFAULT_MAX_TICKETS,
             description: None,
             clock: Clock::default(),
         }
@@ -165,6 +183,12 @@ impl Client {
         let shared: Arc<dyn Listener> = engine.clone();
         engine.attach(store(Arc::downgrade(&shared)));
         (Client { handle: Arc::new(Handle::new(engine.clone())), url: "simulation:".into() }, engine)
+    }
+
+    /// Over a store that the fuzzer makes.
+    #[cfg(fuzzing)]
+    pub(crate) fn over(handle: Arc<Handle>) -> Client {
+        Client { handle, url: "fuzzing:".into() }
     }
 
     /// Opens the limiter `name`: any UTF-8 of 1 to 256 bytes.

@@ -63,10 +63,10 @@ pub enum Error {
         /// What went wrong.
         detail: String,
     },
-    /// The store has no memory for another ticket.
-    #[error("the store is overloaded: {detail}")]
+    /// The store has no memory for another ticket, or this process has as many as it may (`max_tickets`).
+    #[error("overloaded: {detail}")]
     Overloaded {
-        /// What the store said.
+        /// What the store said, or how many there are.
         detail: String,
     },
     /// An argument means nothing; nothing was done.

@@ -34,6 +34,9 @@ mod error;
 mod events;
 #[cfg(target_pointer_width = "64")] // a handle is a number of 64 bits
 pub mod ffi;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod jitter;
 mod limiter;
 mod limiter_builder;

@@ -45,7 +45,8 @@ impl LimiterBuilder {
         self
     }
 
-    /// How many may wait (default: any number); 0: nobody, who cannot be admitted at once is rejected.
+    /// How many may wait (default 10,000; [`u64::MAX`]: any number); 0: nobody, who cannot be admitted at once is
+    /// rejected.
     pub fn max_queue(mut self, max_queue: u64) -> Self {
         self.settings.max_queue = max_queue.min(UNBOUNDED);
         self.tuned = true;

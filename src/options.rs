@@ -46,9 +46,10 @@ pub const OPTIONS: &[OptionSpec] = &[
     client("connect_timeout", "2s", "how long an attempt to connect may take"),
     client("io_timeout", "2s", "how long the server may take to answer before the connection is given up"),
     client("subscribe", "true", "listen for grants by Pub/Sub; `false`: only polling finds them"),
+    client("max_tickets", "100000", "how many requests and permits this process may have at once; more are refused"),
     client("description", "host:pid", "what operators see of this instance"),
     limiter("limit", "none", "how much cost may be held at once; `0` admits nobody; `none` attaches to a declared one"),
-    limiter("max_queue", "unbounded", "how many may wait; `0`: who cannot be admitted at once is rejected"),
+    limiter("max_queue", "10000", "how many may wait, or `unbounded`; `0`: who cannot be admitted at once is rejected"),
     limiter("max_wait", "30s", "how long a request waits that does not say so itself; or `forever`"),
     limiter("lease", "10s", "after how long a silence of its process a slot is free again; `100ms` to `1d`"),
     limiter("max_hold", "0", "how long a permit may be held; `0`: as long as its process lives"),
@@ -81,7 +82,7 @@ pub(crate) fn check(key: &str, value: &str) -> Result<(), Error> {
     };
     let judged = of_that_key().map(|option| match option.key {
         "limit" if value == "none" && option.scope == Scope::Limiter => Ok(()),
-        "limit" | "max_queue" => number(option, value).map(drop),
+        "limit" | "max_queue" | "max_tickets" => number(option, value).map(drop),
         "subscribe" | "paused" | "reset" => truth(option, value).map(drop),
         "outage" => outage(option, value).map(drop),
         "description" => Ok(()),
@@ -125,6 +126,7 @@ impl ClientBuilder {
             "connect_timeout" => self.connect_timeout(duration(option, value)?),
             "io_timeout" => self.io_timeout(duration(option, value)?),
             "subscribe" => self.subscribe(truth(option, value)?),
+            "max_tickets" => self.max_tickets(number(option, value)?),
             _ => self.description(value),
         })
     }
@@ -212,7 +214,7 @@ mod tests {
         for option in OPTIONS.iter().filter(|o| o.scope == Scope::Client && o.key != "description") {
             builder = builder.option(option.key, option.default).unwrap();
         }
-        assert_eq!(builder.timeouts(), Client::builder("memory:").timeouts());
+        assert_eq!(builder.set_options(), Client::builder("memory:").set_options());
     }
 
     #[test]

@@ -7,6 +7,8 @@ use crate::Error;
 /// Stands for "no bound" (queue length, waiting time) in the store: the largest integer a Lua number holds exactly.
 pub(crate) const UNBOUNDED: u64 = (1 << 53) - 1;
 
+/// Longer lines are declared by those who want them: a line that only grows hides an overload until memory ends.
+const DEFAULT_MAX_QUEUE: u64 = 10_000;
 const MAX_LIMIT: u64 = 1_000_000_000;
 const MIN_LEASE: Duration = Duration::from_millis(100);
 const MAX_LEASE: Duration = Duration::from_secs(86_400);
@@ -24,7 +26,7 @@ pub(crate) struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { limit: 0, max_queue: UNBOUNDED, max_wait: 30_000, lease: 10_000, max_hold: 0, idle: 600_000 }
+        Settings { limit: 0, max_queue: DEFAULT_MAX_QUEUE, max_wait: 30_000, lease: 10_000, max_hold: 0, idle: 600_000 }
     }
 }
 

@@ -33,7 +33,7 @@ const (
 	ErrUnavailable StatusCode = 9
 	// ErrUnknownOutcome: an operator's order was sent, and its answer was lost: look whether it was carried out.
 	ErrUnknownOutcome StatusCode = 10
-	// ErrOverloaded: the store has no memory for another request.
+	// ErrOverloaded: the store has no memory for another request, or this process has as many as it may ([MaxTickets]).
 	ErrOverloaded StatusCode = 11
 	// ErrInvalid: an argument means nothing; nothing was done.
 	ErrInvalid StatusCode = 12

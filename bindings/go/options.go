@@ -32,6 +32,10 @@ func IOTimeout(d time.Duration) ClientOption { return ioTimeout(d) }
 // Subscribe is whether to listen for grants by Pub/Sub, as is the default; without it only polling finds them.
 func Subscribe(on bool) ClientOption { return clientOption(truth("subscribe", on)) }
 
+// MaxTickets is how many requests and permits this process may have at once, 100,000 by default; more are refused with
+// [ErrOverloaded].
+func MaxTickets(n uint64) ClientOption { return clientOption(number("max_tickets", n)) }
+
 // Description is what operators see of this instance; host:pid by default.
 func Description(text string) ClientOption { return clientOption{key: "description", value: text} }
 
@@ -53,7 +57,7 @@ type Leak struct {
 // have declared.
 func Limit(n uint64) SharedOption { return SharedOption(number("limit", n)) }
 
-// MaxQueue is how many may wait; [Unbounded] by default. With 0 who cannot be admitted at once is refused.
+// MaxQueue is how many may wait, or [Unbounded]; 10,000 by default. With 0 who cannot be admitted at once is refused.
 func MaxQueue(n uint64) SharedOption {
 	if n == Unbounded {
 		return SharedOption{key: "max_queue", value: "unbounded"}

@@ -116,6 +116,11 @@ impl Engine {
         self.store.get().expect("a client attaches its store before it hands out anything").as_ref()
     }
 
+    /// Takes in no more than so many tickets at a time.
+    pub(crate) fn bound(&self, max_tickets: u64) {
+        self.lock().max_tickets = max_tickets;
+    }
+
     pub(crate) fn ticket_name(&self, no: TicketNo) -> String {
         format!("{}:{no}", self.instance)
     }
@@ -190,6 +195,7 @@ impl Engine {
                 }
             }
             if turn.table.stage != Stage::Running && waiter.refuse(TicketState::Closed, Error::Closed)
+                || turn.table.is_full() && waiter.refuse(TicketState::Failed, turn.table.overloaded())
                 || waiter.ticket.state() != TicketState::Pending
             {
                 turn.fx.settled.push(waiter.clone());

@@ -99,6 +99,8 @@ pub(crate) struct Table {
     /// With so many names, unused limiters are looked for.
     pub forget_at: usize,
     pub tickets: HashMap<TicketNo, Slot>,
+    /// More than so many are not taken in.
+    pub max_tickets: u64,
     pub timers: BTreeSet<(Nanos, Timer)>,
     pub stage: Stage,
     pub arrivals: Arrival,
@@ -204,6 +206,7 @@ impl Table {
             free: Vec::new(),
             forget_at: 0,
             tickets: HashMap::default(),
+            max_tickets: u64::MAX,
             timers: BTreeSet::new(),
             stage: Stage::Running,
             arrivals: 0,
@@ -211,6 +214,16 @@ impl Table {
             outbox: VecDeque::new(),
             submitting: false,
         }
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.tickets.len() as u64 >= self.max_tickets
+    }
+
+    pub(crate) fn overloaded(&self) -> Error {
+        let detail =
+            format!("this process has {} requests and permits already, and max_tickets is as many", self.tickets.len());
+        Error::Overloaded { detail }
     }
 
     pub(crate) fn arm(&mut self, at: Nanos, timer: Timer, fx: &mut Effects) {

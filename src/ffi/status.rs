@@ -29,7 +29,7 @@ pub const FQ_STALE: fq_status = 8;
 pub const FQ_UNAVAILABLE: fq_status = 9;
 /// An operator's order was sent, and its answer was lost: look whether it was carried out.
 pub const FQ_UNKNOWN_OUTCOME: fq_status = 10;
-/// The store has no memory for another ticket.
+/// The store has no memory for another ticket, or this process has as many as it may (`max_tickets`).
 pub const FQ_OVERLOADED: fq_status = 11;
 /// An argument means nothing; nothing was done.
 pub const FQ_INVALID: fq_status = 12;

@@ -34,6 +34,11 @@ type SharedWorld = Arc<Mutex<World>>;
 /// A forked child has worlds of its own: nobody would ever give back what its parent holds in these.
 static WORLDS: PerProcess<Mutex<HashMap<String, SharedWorld>>> = PerProcess::new();
 
+#[cfg(fuzzing)]
+pub(crate) fn forget_worlds() {
+    WORLDS.get().lock().clear();
+}
+
 /// One instance's view of a world.
 pub(crate) struct MemoryStore {
     world: SharedWorld,

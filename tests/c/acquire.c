@@ -217,8 +217,13 @@ static void status_tells_what_was_declared(void) {
     world = open_world("limit=1");
     fq_permit_free(take(world.limiter));
     info = info_of(world.limiter);
-    CHECK_EQUAL(info.max_queue, FQ_FOREVER);
+    CHECK_EQUAL(info.max_queue, 10000);
     CHECK_EQUAL(info.max_hold_ms, FQ_FOREVER);
+    free_world(&world);
+
+    world = open_world("limit=1 max_queue=unbounded");
+    fq_permit_free(take(world.limiter));
+    CHECK_EQUAL(info_of(world.limiter).max_queue, FQ_FOREVER);
     free_world(&world);
 }
 

@@ -4,6 +4,7 @@
 mod support;
 
 mod input;
+mod input_hostile;
 mod input_server;
 mod outage;
 mod p01_declared;

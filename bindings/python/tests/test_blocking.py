@@ -182,7 +182,7 @@ def test_the_operator_changes_what_is_declared(one: fairq.Limiter) -> None:
     one.configure(reset=True)
     status = one.status()
     assert (status.limit, status.paused, status.name) == (1, False, one.name)
-    assert status.max_queue == status.max_hold == float("inf")
+    assert (status.max_queue, status.max_hold) == (10000, float("inf"))
 
 
 def test_a_limiter_that_nobody_has_declared(client: fairq.Client, name: str) -> None:

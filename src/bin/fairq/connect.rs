@@ -25,7 +25,8 @@ pub fn is_memory(url: &str) -> bool {
 /// Opens a client that operators can tell from the services' own.
 pub fn client(url: &str) -> Result<Client, Failure> {
     let description = format!("fairq command, pid {}", std::process::id());
-    Ok(Client::builder(url).connect_timeout(CONNECT).description(description).open()?)
+    // As many as a benchmark wants; whoever works with it knows how many that is.
+    Ok(Client::builder(url).connect_timeout(CONNECT).max_tickets(u64::MAX).description(description).open()?)
 }
 
 /// Attaches to a limiter that exists; declares nothing.

@@ -1,5 +1,6 @@
 //! Answers and messages, read strictly: what does not look as the script says is an error, never a guess.
 
+use std::fmt::{self, Debug, Write as _};
 use std::time::Duration;
 
 use redis::Value;
@@ -14,6 +15,29 @@ use crate::store::{Answer, Notice, Row, Standing, StatusView, Synced, TicketNo, 
 pub(super) struct Garbled(String);
 
 type Read<T> = Result<T, Garbled>;
+
+impl Garbled {
+    /// Something that is not what it should be. A complaint about megabytes need not repeat them.
+    fn about(found: &dyn Debug, why: &str) -> Self {
+        let mut glimpse = Glimpse(String::new());
+        // It ends early when it has seen enough.
+        let end = if write!(glimpse, "{found:?}").is_err() { "…" } else { "" };
+        Garbled(format!("{}{end}{why}", glimpse.0))
+    }
+}
+
+/// The beginning of a text.
+struct Glimpse(String);
+
+impl fmt::Write for Glimpse {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        const ENOUGH: usize = 200;
+        let room = ENOUGH - self.0.len();
+        let fits = (0..=room.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        self.0.push_str(&text[..fits]);
+        if fits < text.len() { Err(fmt::Error) } else { Ok(()) }
+    }
+}
 
 /// The answer to a verb.
 pub(super) fn answer(verb: &Verb, value: Value) -> Read<Answer> {
@@ -53,7 +77,7 @@ fn verdict(verb: &Verb, word: &str, fields: &mut Fields) -> Read<Verdict> {
         (Verb::Status, "ok") => Verdict::Status(status(fields)?),
         (Verb::List { .. }, "ok") => list(fields)?,
         (Verb::Position(_), "ok") => Verdict::Positions(fields.rest(|f| Ok((f.number()?, f.millis()?)))?),
-        _ => return Err(Garbled(format!("verdict {word:?}"))),
+        _ => return Err(Garbled::about(&word, " is no verdict")),
     })
 }
 
@@ -67,7 +91,7 @@ fn ticket_verdict(word: &str, fields: &mut Fields) -> Read<Verdict> {
             Verdict::Full { waiting: fields.number()?, max_queue: fields.number()?, retry_after: fields.millis()? }
         }
         "gone" => Verdict::Gone,
-        _ => return Err(Garbled(format!("verdict {word:?}"))),
+        _ => return Err(Garbled::about(&word, " is no verdict")),
     })
 }
 
@@ -76,7 +100,7 @@ fn was(word: &str) -> Read<Was> {
         "held" => Ok(Was::Held),
         "queued" => Ok(Was::Queued),
         "none" | "unknown" => Ok(Was::Unknown),
-        _ => Err(Garbled(format!("state {word:?}"))),
+        _ => Err(Garbled::about(&word, " is no state")),
     }
 }
 
@@ -134,7 +158,7 @@ fn list(fields: &mut Fields) -> Read<Verdict> {
 }
 
 /// What a message says.
-pub(super) struct Message {
+pub(crate) struct Message {
     pub limiter: String,
     pub epoch: u64,
     pub notices: Vec<Notice>,
@@ -161,12 +185,12 @@ fn notice(text: &str) -> Read<Notice> {
         "x" => Notice::Impossible { no, limit: parse(parts.next())? },
         "r" => Notice::PermitRevoked { no },
         "v" => Notice::PlaceRevoked { no },
-        _ => return Err(Garbled(format!("notice {text:?}"))),
+        _ => return Err(Garbled::about(&text, " is no notice")),
     })
 }
 
 fn parse(text: Option<&str>) -> Read<u64> {
-    text.and_then(|t| t.parse().ok()).ok_or_else(|| Garbled(format!("{text:?} is not a number")))
+    text.and_then(|t| t.parse().ok()).ok_or_else(|| Garbled::about(&text, " is not a number"))
 }
 
 /// The fields of an answer, one after the other.
@@ -176,7 +200,7 @@ impl Fields {
     fn new(value: Value) -> Read<Self> {
         match value {
             Value::Array(fields) => Ok(Fields(fields.into_iter())),
-            other => Err(Garbled(format!("{other:?}"))),
+            other => Err(Garbled::about(&other, " is no answer")),
         }
     }
 
@@ -189,7 +213,7 @@ impl Fields {
             Some(Value::BulkString(bytes)) => String::from_utf8(bytes).map_err(|e| Garbled(e.to_string())),
             Some(Value::SimpleString(text)) => Ok(text),
             Some(Value::Int(number)) => Ok(number.to_string()),
-            other => Err(Garbled(format!("{other:?} is not a text"))),
+            other => Err(Garbled::about(&other, " is not a text")),
         }
     }
 
@@ -197,7 +221,7 @@ impl Fields {
         match self.0.next() {
             Some(Value::Int(number)) => u64::try_from(number).map_err(|_| Garbled(format!("{number} is below zero"))),
             Some(Value::BulkString(bytes)) => parse(std::str::from_utf8(&bytes).ok()),
-            other => Err(Garbled(format!("{other:?} is not a number"))),
+            other => Err(Garbled::about(&other, " is not a number")),
         }
     }
 
@@ -215,5 +239,28 @@ impl Fields {
             all.push(read(self)?);
         }
         Ok(all)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_complaint_repeats_only_the_beginning_of_a_reply() {
+        let long = Value::BulkString(vec![b'x'; 1_000_000]);
+        let garbled = answer(&Verb::Leave, Value::Array(vec![Value::Nil, long.clone()])).expect_err("no answer");
+        assert_eq!(garbled.to_string(), "it is not what was expected: Some(nil) is not a text");
+        for value in [long.clone(), Value::Array(vec![long.clone(), Value::Int(1), long]), Value::Okay] {
+            let garbled = answer(&Verb::Leave, value).expect_err("no answer");
+            assert!(garbled.to_string().len() < 300, "{} bytes", garbled.to_string().len());
+        }
+    }
+
+    #[test]
+    fn the_beginning_of_a_text_ends_between_characters() {
+        for length in 60..80 {
+            Garbled::about(&"é€🦀".repeat(length), "");
+        }
     }
 }

@@ -23,18 +23,16 @@ pub(super) fn channel_of(instance: &str) -> String {
 /// A pattern that matches the hashes of all limiters, and nothing else of ours.
 pub(super) const ALL_LIMITERS: &str = "fq:{*}";
 
-/// The limiter's name in one of its hash keys.
+/// The limiter's name in its hash key. What is written otherwise than we do is a key of somebody else's.
 pub(super) fn limiter_in(key: &str) -> Option<String> {
-    decode(key.strip_prefix("fq:{")?.strip_suffix('}')?)
+    let encoded = key.strip_prefix("fq:{")?.strip_suffix('}')?;
+    let name = encoded.replace("%7D", "}").replace("%7B", "{").replace("%25", "%");
+    (encode(&name) == encoded).then_some(name)
 }
 
 /// Braces in a name must not move its slot, and no two names may share a key.
 fn encode(name: &str) -> String {
     name.replace('%', "%25").replace('{', "%7B").replace('}', "%7D")
-}
-
-fn decode(name: &str) -> Option<String> {
-    (!name.contains(['{', '}'])).then(|| name.replace("%7D", "}").replace("%7B", "{").replace("%25", "%"))
 }
 
 #[cfg(all(test, not(loom)))]
@@ -52,6 +50,13 @@ mod tests {
             prop_assert_eq!(hash.matches('}').count(), 1);
             prop_assert!(queue.starts_with(&hash));
             prop_assert_eq!(limiter_in(&queue), None);
+        }
+    }
+
+    #[test]
+    fn keys_that_are_not_ours_have_no_name() {
+        for key in ["fq:{%}", "fq:{%41}", "fq:{%7d}", "fq:{a}b}", "fq:{a{b}", "fq:{a}:queue", "fq:a", "x"] {
+            assert_eq!(limiter_in(key), None, "{key}");
         }
     }
 }

@@ -17,6 +17,8 @@ mod decode;
 mod encode;
 mod examine;
 mod fault;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 mod inline;
 mod keys;
 mod line;

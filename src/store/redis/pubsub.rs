@@ -17,6 +17,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(25);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 /// How long a read blocks before the thread looks whether it is still wanted.
 const TURN: Duration = Duration::from_secs(1);
+/// A script tells of 256 tickets at most, in less than 64 bytes each. Whoever sends more wants to keep us busy.
+const LONGEST: usize = 64 * 1024;
 
 pub(super) struct Subscriber {
     pub router: Arc<Router>,
@@ -98,15 +100,8 @@ impl Subscriber {
             }
         };
         self.router.probe.heard();
-        let text = String::from_utf8_lossy(message.get_payload_bytes());
-        match decode::message(&text) {
-            Ok(message) if message.notices.is_empty() => {}
-            Ok(message) => {
-                if let Some(listener) = self.router.listener.upgrade() {
-                    listener.notices(&message.limiter, message.epoch, message.notices);
-                }
-            }
-            Err(garbled) => tracing::warn!(%garbled, "an unreadable message"),
+        if let Some((message, listener)) = read(message.get_payload_bytes()).zip(self.router.listener.upgrade()) {
+            listener.notices(&message.limiter, message.epoch, message.notices);
         }
         true
     }
@@ -115,5 +110,33 @@ impl Subscriber {
     fn is_worth_listening_to(&self, server: &Address) -> bool {
         let masters = self.router.known().0;
         !self.router.probe.is_overdue() && (masters.is_empty() || masters.contains(server))
+    }
+}
+
+/// A message that tells something.
+pub(super) fn read(payload: &[u8]) -> Option<decode::Message> {
+    if payload.len() > LONGEST {
+        tracing::warn!(bytes = payload.len(), "a message too long to be one of ours");
+        return None;
+    }
+    match decode::message(&String::from_utf8_lossy(payload)) {
+        Ok(message) => Some(message).filter(|message| !message.notices.is_empty()),
+        Err(garbled) => {
+            tracing::warn!(%garbled, "an unreadable message");
+            None
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_messages_of_a_sensible_length_are_read() {
+        let told = |notices: usize| read(format!("7{}|fq:{{a}}", " g,1,2,3".repeat(notices)).as_bytes());
+        assert_eq!(told(256).expect("a message").notices.len(), 256);
+        assert!(told(10_000).is_none());
+        assert!(read(b"7 p|fq:{a}").is_none(), "a probe tells nothing");
     }
 }

@@ -193,7 +193,7 @@ fn shown(base: &str, kind: &str, template: &ConnectionInfo, hosts: &str, path: &
     let login = match settings.password() {
         Some(_) => format!("{user}:***@"),
         None if user.is_empty() => String::new(),
-        None => format!("{user}@"),
+        None => "***@".into(), // a name without a password is hardly a name
     };
     let path = if path.is_empty() { String::new() } else { format!("/{path}") };
     let user = options.sentinel_user.as_ref().map(|user| format!("sentinel_user={user}"));
@@ -203,26 +203,45 @@ fn shown(base: &str, kind: &str, template: &ConnectionInfo, hosts: &str, path: &
     format!("{base}-{kind}://{login}{hosts}{path}{query}")
 }
 
+/// Better too little of a URL than a password. One that was not escaped stands where nobody would look for it: with a
+/// slash in it, say, it is a part of the path.
 fn without_password(url: &str) -> String {
-    if !url.contains("://") {
-        // No URL, so nobody can say where in it a password would stand; it would be before the `@`.
-        return url.rsplit_once('@').map_or_else(|| url.to_owned(), |(_, host)| format!("…@{host}"));
+    match url::Url::parse(url) {
+        Ok(parsed) if url.contains("://") && !parsed[url::Position::BeforePath..].contains('@') => masked(parsed),
+        _ => outline(url),
     }
-    let Ok(mut parsed) = url::Url::parse(url) else {
-        return format!("{}:…", url.split(':').next().unwrap_or(""));
+}
+
+fn masked(mut parsed: url::Url) -> String {
+    // A name without a password is hardly a name: whoever writes it means the password.
+    let _ = match parsed.password() {
+        Some(_) => parsed.set_password(Some("***")),
+        None if !parsed.username().is_empty() => parsed.set_username("***"),
+        None => Ok(()),
     };
-    if parsed.password().is_some() {
-        let _ = parsed.set_password(Some("***"));
-    }
-    let hidden = |key: &str| key.contains("pass");
-    if parsed.query_pairs().any(|(key, _)| hidden(&key)) {
+    parsed.set_fragment(None);
+    let hidden = |key: &str, value: &str| key.contains("pass") || value.contains("pass");
+    if parsed.query_pairs().any(|(key, value)| hidden(&key, &value)) {
         let pairs: Vec<(String, String)> = parsed
             .query_pairs()
-            .map(|(key, value)| (key.to_string(), if hidden(&key) { "***".into() } else { value.to_string() }))
+            .map(|(key, value)| (key.to_string(), if hidden(&key, &value) { "***".into() } else { value.to_string() }))
             .collect();
         parsed.query_pairs_mut().clear().extend_pairs(pairs);
     }
     parsed.to_string()
+}
+
+/// What is left of a URL that cannot be read: the scheme and the host, or what looks like them.
+fn outline(url: &str) -> String {
+    let is_scheme = |text: &&str| text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme).filter(is_scheme);
+    let host = match url.rsplit_once('@') {
+        Some((_, host)) => format!("…@{host}"),
+        None if scheme.is_some() => "…".into(),
+        None => url.to_owned(),
+    };
+    let host = host.split_once('?').map_or(host.as_str(), |(host, _)| host);
+    scheme.map_or_else(|| host.to_owned(), |scheme| format!("{scheme}://{host}"))
 }
 
 /// The same server settings, at another address.
@@ -256,13 +275,26 @@ mod tests {
         for url in [
             "redis://u:s3cret@h:1/0",
             "redis://:s3cret@h",
+            "redis://s3cret@h",
+            "redis://u:12/s3cret@h",
+            "redis://u:12#s3cret@h",
+            "redis://u:12?s3cret@h",
+            "redis://:p@s3cret@h",
+            "redis://h?a?pass=s3cret",
+            "redis://h?p=a?pass=s3cret",
+            "redis://h?%70ass=s3cret",
+            "redis+unix:///:s3cret@",
+            "rediss://:s3cret@\u{fffd}",
             "unix:///s?user=u&pass=s3cret",
+            "unix:s?user=u&pass=s3cret",
+            "redis:?pass=s3cret&://@",
             "redis://:s3cret@h:x",
             "u:s3cret@h",
             "redis:u:s3cret@h",
             "redis:/u:s3cret@h",
             "s3cret@h",
             "redis-cluster://u:s3cret@h:1,i:2",
+            "redis-cluster://s3cret@h:1,i:2",
             "redis-cluster://:s3cret@h:1,i:2/7",
             "redis-cluster://u:p/s3cret@h:1",
             "redis-cluster://u:1?s3cret@h:1",
@@ -280,6 +312,19 @@ mod tests {
             assert!(!shown(url).contains("s3cret"), "{url} -> {}", shown(url));
         }
         assert_eq!(shown("redis-cluster://u:s3cret@h:1,i:2"), "redis-cluster://u:***@h:1,i:2");
+    }
+
+    #[test]
+    fn what_is_no_password_is_shown() {
+        for (url, expected) in [
+            ("redis://h:6380/2", "redis://h:6380/2"),
+            ("redis://u:s3cret@h:6380/2", "redis://u:***@h:6380/2"),
+            ("unix:///run/redis.sock?db=1", "unix:///run/redis.sock?db=1"),
+        ] {
+            assert_eq!(shown(url), expected);
+        }
+        assert!(shown("redis://u:12/s3cret@h:6380/2").contains("redis://…@h:6380/2"));
+        assert!(shown("localhost:6379").contains("localhost:6379"));
     }
 
     #[test]

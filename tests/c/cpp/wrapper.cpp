@@ -500,7 +500,7 @@ static void options_are_set_as_what_they_are() {
 static void operators_change_a_limiter_that_runs() {
     const world at(1);
     const fairq::permit permit = at.limiter.acquire();
-    CHECK(!at.limiter.status().max_queue && at.limiter.status().max_wait == 30s);
+    CHECK(at.limiter.status().max_queue == 10000U && at.limiter.status().max_wait == 30s);
     at.limiter.set_limit(2);
     CHECK(at.limiter.try_acquire().has_value());
     at.limiter.configure({{"paused", "true"}, {"max_wait", "forever"}});

@@ -39,6 +39,7 @@ class Client:
         connect_timeout: Optional[float] = None,
         io_timeout: Optional[float] = None,
         subscribe: Optional[bool] = None,
+        max_tickets: Optional[int] = None,
         description: Optional[str] = None,
     ) -> None:
         self._handle = 0
@@ -47,6 +48,7 @@ class Client:
             "connect_timeout": option(connect_timeout, "connect_timeout", duration),
             "io_timeout": option(io_timeout, "io_timeout", duration),
             "subscribe": option(subscribe, "subscribe"),
+            "max_tickets": option(max_tickets, "max_tickets"),
             "description": option(description, "description"),
         }
         place, client, error = text(url, "url"), _abi.Handle(), _abi.Handle()

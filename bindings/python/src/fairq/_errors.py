@@ -118,7 +118,7 @@ class UnknownOutcome(Error):
 
 
 class Overloaded(Error):
-    """The store has no memory for another ticket."""
+    """The store has no memory for another ticket, or this process has as many as it may (`max_tickets`)."""
 
     status = StatusCode.OVERLOADED
 

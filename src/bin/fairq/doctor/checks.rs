@@ -13,6 +13,19 @@ use crate::term::nanos;
 
 /// The oldest version that the scripts are written for.
 const OLDEST: (u64, u64) = (6, 2);
+/// The first releases in which no hole is known that a script can break out of Lua by: CVE-2024-31449, CVE-2024-46981,
+/// CVE-2025-49844 and, in Valkey, CVE-2025-67733. Kind, branch, patch; newer branches began without them.
+const MENDED: [(&str, (u64, u64), u64); 9] = [
+    ("redis", (6, 2), 20),
+    ("redis", (7, 2), 11),
+    ("redis", (7, 4), 6),
+    ("redis", (8, 0), 4),
+    ("redis", (8, 2), 2),
+    ("valkey", (7, 2), 12),
+    ("valkey", (8, 0), 7),
+    ("valkey", (8, 1), 6),
+    ("valkey", (9, 0), 2),
+];
 /// Above this, a hand-off is felt by users.
 const SLOW: Duration = Duration::from_millis(20);
 /// How long a message may take before Pub/Sub counts as dead.
@@ -32,6 +45,7 @@ pub fn library(checked: Result<ServerInfo, Error>) -> Vec<Finding> {
         eviction(info.maxmemory_policy.as_deref()),
         persistence(info.persistence.as_deref()),
     ];
+    findings.extend(holes(&info));
     let more = info.warnings.into_iter().filter(|text| !said_above(text));
     findings.extend(more.map(|what| Finding { grade: Grade::Warn, what, advice: None }));
     findings
@@ -104,12 +118,31 @@ fn self_test_failed(error: &Error) -> Finding {
 
 fn version(info: &ServerInfo) -> Finding {
     let what = format!("{} {}", info.kind, info.version);
-    let mut numbers = info.version.split('.').map_while(|part| part.parse().ok());
-    let version: (u64, u64) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    if version < OLDEST {
+    if branch_and_patch(&info.version).0 < OLDEST {
         return Finding::bad(format!("{what} is too old"), "6.2 is the oldest that works");
     }
     Finding::ok(what)
+}
+
+/// A version's first two numbers, and its third.
+fn branch_and_patch(version: &str) -> ((u64, u64), u64) {
+    let mut numbers = version.split('.').map_while(|part| part.parse().ok());
+    let mut next = || numbers.next().unwrap_or(0);
+    ((next(), next()), next())
+}
+
+/// fairq's scripts do no harm; but whoever else may run one could take over a server with a known hole in its Lua.
+fn holes(info: &ServerInfo) -> Option<Finding> {
+    let (branch, patch) = branch_and_patch(&info.version);
+    let of_kind = || MENDED.iter().filter(|(kind, ..)| *kind == info.kind);
+    let advice = match of_kind().find(|(_, known, _)| *known == branch) {
+        Some((.., mended)) if patch >= *mended => return None,
+        Some((_, (major, minor), mended)) => format!("upgrade to {major}.{minor}.{mended} or newer"),
+        None if of_kind().all(|(_, known, _)| *known < branch) => return None,
+        None => "its makers have not mended this branch (your distribution may have): upgrade to a newer one".into(),
+    };
+    let what = format!("{} {} has known holes in its Lua (CVE-2025-49844 and others)", info.kind, info.version);
+    Some(Finding::warn(what, format!("{advice}; until then let nobody but fairq's user run scripts")))
 }
 
 fn eviction(policy: Option<&str>) -> Finding {
@@ -195,6 +228,29 @@ mod tests {
     fn old_servers_are_refused() {
         for (text, good) in [("6.0.16", false), ("6.2.14", true), ("7.0.15", true), ("10.0.1", true), ("?", false)] {
             assert_eq!(version(&info(text)).grade == Grade::Ok, good, "{text}");
+        }
+    }
+
+    #[test]
+    fn servers_with_known_holes_in_their_lua_are_named() {
+        for (kind, version, mended) in [
+            ("redis", "6.2.19", false),
+            ("redis", "6.2.20", true),
+            ("redis", "7.0.15", false),
+            ("redis", "7.4.5", false),
+            ("redis", "7.4.6", true),
+            ("redis", "8.2.1", false),
+            ("redis", "8.4.0", true),
+            ("redis", "10.0.0", true),
+            ("valkey", "8.1.4", false),
+            ("valkey", "8.1.6", true),
+            ("valkey", "9.1.0", true),
+            ("memory", "0.1.0", true),
+        ] {
+            let info = ServerInfo { kind: kind.into(), ..info(version) };
+            let finding = holes(&info);
+            assert_eq!(finding.is_none(), mended, "{kind} {version}");
+            assert!(finding.is_none_or(|finding| finding.grade == Grade::Warn), "it works all the same");
         }
     }
 

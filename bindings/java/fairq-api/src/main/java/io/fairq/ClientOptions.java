@@ -58,6 +58,17 @@ public final class ClientOptions {
     }
 
     /**
+     * How many requests and permits this process may have at once, 100,000 by default; more are refused with an
+     * {@link OverloadedException}.
+     *
+     * @param tickets how many
+     * @return these options and this one
+     */
+    public ClientOptions maxTickets(long tickets) {
+        return option("max_tickets", Long.toString(tickets));
+    }
+
+    /**
      * What operators see of this instance; by default the host and the process id.
      *
      * @param description a short text

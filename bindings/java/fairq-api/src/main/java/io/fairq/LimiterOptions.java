@@ -45,13 +45,22 @@ public final class LimiterOptions {
     }
 
     /**
-     * How many may wait; any number by default.
+     * How many may wait; 10,000 by default.
      *
      * @param waiters zero: who cannot be admitted at once is rejected
      * @return these options and this one
      */
     public LimiterOptions maxQueue(long waiters) {
         return new LimiterOptions(settings.with("max_queue", waiters));
+    }
+
+    /**
+     * Any number may wait.
+     *
+     * @return these options and this one
+     */
+    public LimiterOptions unboundedQueue() {
+        return option("max_queue", "unbounded");
     }
 
     /**

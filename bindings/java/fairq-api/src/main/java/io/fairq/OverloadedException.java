@@ -2,7 +2,7 @@ package io.fairq;
 
 import java.time.Duration;
 
-/** The store has no memory for another ticket. */
+/** The store has no memory for another ticket, or this process has as many as it may ({@link ClientOptions#maxTickets}). */
 public final class OverloadedException extends FairqException {
     private static final long serialVersionUID = 1;
 

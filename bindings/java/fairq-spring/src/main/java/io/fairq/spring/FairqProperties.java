@@ -42,7 +42,7 @@ public record FairqProperties(
      * What this process declares of a limiter; what is not given is as the library has it.
      *
      * @param limit How much cost may be held at once; 0 admits nobody. Without it the limiter is one that others declare.
-     * @param maxQueue How many may wait, or unbounded, as by default; 0: who cannot be admitted at once is rejected.
+     * @param maxQueue How many may wait, 10000 by default; or unbounded; 0: who cannot be admitted at once is rejected.
      * @param maxWait How long a request waits that does not say so itself, 30s by default; or forever.
      * @param lease After how long a silence of its process a slot is free again; 10s by default, 100ms to 1d.
      * @param maxHold How long a permit may be held; 0, by default: as long as its process lives.
