@@ -18,6 +18,7 @@ use std::time::Duration;
 use ::redis::{self, Value};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
+use self::plan::{Op, Plan};
 use self::support::{Flavor, Server};
 use self::twins::Twins;
 pub(crate) use self::view::State;
@@ -76,6 +77,31 @@ fn the_simulated_server_does_what_the_model_says() {
     if let Err(error) = compare_simulated(400, None) {
         panic!("{error}");
     }
+}
+
+/// More than one call may look at: what is left is for the next, and each step is the model's.
+#[test]
+fn a_crowd_is_served_and_dropped_batch_by_batch() {
+    compare_crowd(None);
+}
+
+pub(crate) fn compare_crowd(rewrite: Option<crate::simulation::redis::Rewrite>) {
+    let mut twins = Twins::new(Box::new(InMemory::new(rewrite)), Some(1_700_000_000_000_000));
+    let crowd = |from: u64| Plan::Restore((from..from + 300).map(|no| (no, RestoreKind::Waiting)).collect());
+    let (ann, bob, cy) = (0, 1, 2);
+    twins.bare(ann, &crowd(1));
+    twins.bare(bob, &Plan::Limit(1000));
+    twins.syncs(bob, 6);
+    twins.bare(cy, &crowd(1001));
+    twins.bare(bob, &Plan::Limit(1)); // what costs two can never fit now
+    twins.syncs(bob, 6);
+    for _ in 0..3 {
+        twins.apply(&Op::Advance(45)); // ann and cy do not report
+        twins.syncs(bob, 1);
+    }
+    twins.syncs(bob, 10);
+    let left = twins.state();
+    assert!(left.queue.is_empty() && left.held.is_empty(), "{left:?}");
 }
 
 #[test]
