@@ -85,6 +85,20 @@ fn a_crowd_is_served_and_dropped_batch_by_batch() {
     compare_crowd(None);
 }
 
+/// A loss of state, and a grant in the same microsecond as one before it: two tickets have one fence.
+#[test]
+fn tickets_that_share_a_fence_are_two() {
+    let mut twins = Twins::new(Box::new(InMemory::new(None)), Some(1_700_000_000_000_000));
+    let (ann, bob) = (0, 1);
+    twins.bare(ann, &Plan::Acquire { no: 2, cost: 1, may_wait: true, old_order: false });
+    twins.apply(&Op::Lose);
+    twins.bare(bob, &Plan::Acquire { no: 1, cost: 1, may_wait: true, old_order: false });
+    twins.bare(ann, &Plan::Restore(vec![(2, RestoreKind::Held)]));
+    assert_eq!(twins.state().held.len(), 2);
+    twins.bare(ann, &Plan::Release(vec![(2, true)]));
+    assert_eq!(twins.state().held.len(), 1);
+}
+
 pub(crate) fn compare_crowd(rewrite: Option<crate::simulation::redis::Rewrite>) {
     let mut twins = Twins::new(Box::new(InMemory::new(rewrite)), Some(1_700_000_000_000_000));
     let crowd = |from: u64| Plan::Restore((from..from + 300).map(|no| (no, RestoreKind::Waiting)).collect());
