@@ -10,7 +10,7 @@ use std::rc::Rc;
 use super::faults::Faults;
 use super::redis::Rewrite;
 use super::run::run;
-use crate::store::conformance::compare_simulated;
+use crate::store::conformance::{compare_crowd, compare_simulated};
 use crate::store::redis::test_access;
 
 /// What is looked for, and what is put in its place.
@@ -93,7 +93,10 @@ fn compiles(mutant: &Mutant) -> bool {
 
 /// Who notices, if anybody does.
 fn noticed(mutant: &Mutant, cases: u32, seeds: u64) -> Option<String> {
-    if compare_simulated(cases, Some(rewrite(mutant))).is_err() {
+    let crowd = || compare_crowd(Some(rewrite(mutant)));
+    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(crowd)).is_err()
+        || compare_simulated(cases, Some(rewrite(mutant))).is_err()
+    {
         return Some("conformance".into());
     }
     let broken = |seed: u64| run(seed, Faults::ALL, Some(rewrite(mutant)), false).broken;
@@ -108,7 +111,7 @@ fn mutants_do_not_survive() {
     let (mut by_model, mut by_seeds) = (0, 0);
     println!("{} mutants", all.len());
     for mutant in &all {
-        match noticed(mutant, 80, 4) {
+        match noticed(mutant, 150, 3) {
             Some(who) if who == "conformance" => by_model += 1,
             Some(who) => {
                 by_seeds += 1;

@@ -87,8 +87,8 @@ impl Oracle {
         state.view = view;
         state.tampered = true;
         state.overdue.clear();
-        if wall < state.fence && !state.view.exists {
-            state.fence = 0; // P5 rests on the wall clock when all is lost: not if that was set back, too
+        if wall < state.fence && state.view.fence < state.fence {
+            state.fence = 0; // P5 rests on the wall clock when the last fence is lost: not if that was set back, too
         }
     }
 

@@ -28,6 +28,8 @@ pub(super) struct View {
     pub epoch: u64,
     pub now: u64,
     pub skew: u64,
+    /// The highest fence that it remembers.
+    pub fence: u64,
     pub used: u64,
     pub limit: u64,
     pub paused: bool,
@@ -56,6 +58,7 @@ impl View {
             epoch: at(0),
             now: at(1),
             skew: at(2),
+            fence: at(4),
             used: at(5),
             limit: at(6),
             paused: at(10) != 0,

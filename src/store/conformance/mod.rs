@@ -18,6 +18,7 @@ use std::time::Duration;
 use ::redis::{self, Value};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
+use self::plan::{Op, Plan};
 use self::support::{Flavor, Server};
 use self::twins::Twins;
 pub(crate) use self::view::State;
@@ -76,6 +77,45 @@ fn the_simulated_server_does_what_the_model_says() {
     if let Err(error) = compare_simulated(400, None) {
         panic!("{error}");
     }
+}
+
+/// More than one call may look at: what is left is for the next, and each step is the model's.
+#[test]
+fn a_crowd_is_served_and_dropped_batch_by_batch() {
+    compare_crowd(None);
+}
+
+/// A loss of state, and a grant in the same microsecond as one before it: two tickets have one fence.
+#[test]
+fn tickets_that_share_a_fence_are_two() {
+    let mut twins = Twins::new(Box::new(InMemory::new(None)), Some(1_700_000_000_000_000));
+    let (ann, bob) = (0, 1);
+    twins.bare(ann, &Plan::Acquire { no: 2, cost: 1, may_wait: true, old_order: false });
+    twins.apply(&Op::Lose);
+    twins.bare(bob, &Plan::Acquire { no: 1, cost: 1, may_wait: true, old_order: false });
+    twins.bare(ann, &Plan::Restore(vec![(2, RestoreKind::Held)]));
+    assert_eq!(twins.state().held.len(), 2);
+    twins.bare(ann, &Plan::Release(vec![(2, true)]));
+    assert_eq!(twins.state().held.len(), 1);
+}
+
+pub(crate) fn compare_crowd(rewrite: Option<crate::simulation::redis::Rewrite>) {
+    let mut twins = Twins::new(Box::new(InMemory::new(rewrite)), Some(1_700_000_000_000_000));
+    let crowd = |from: u64| Plan::Restore((from..from + 300).map(|no| (no, RestoreKind::Waiting)).collect());
+    let (ann, bob, cy) = (0, 1, 2);
+    twins.bare(ann, &crowd(1));
+    twins.bare(bob, &Plan::Limit(1000));
+    twins.syncs(bob, 6);
+    twins.bare(cy, &crowd(1001));
+    twins.bare(bob, &Plan::Limit(1)); // what costs two can never fit now
+    twins.syncs(bob, 6);
+    for _ in 0..3 {
+        twins.apply(&Op::Advance(45)); // ann and cy do not report
+        twins.syncs(bob, 1);
+    }
+    twins.syncs(bob, 10);
+    let left = twins.state();
+    assert!(left.queue.is_empty() && left.held.is_empty(), "{left:?}");
 }
 
 #[test]

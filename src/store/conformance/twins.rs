@@ -77,6 +77,19 @@ impl Twins {
         }
     }
 
+    /// A verb of one who says that it has nothing to lose.
+    pub(super) fn bare(&mut self, instance: usize, plan: &Plan) {
+        self.verb(instance, Knows::Latest, true, None, plan);
+    }
+
+    pub(super) fn syncs(&mut self, instance: usize, times: usize) {
+        (0..times).for_each(|_| self.bare(instance, &Plan::Sync(Vec::new())));
+    }
+
+    pub(super) fn state(&self) -> State {
+        self.model.state().expect("a limiter")
+    }
+
     pub(super) fn verb(&mut self, instance: usize, knows: Knows, bare: bool, declares: Option<u64>, plan: &Plan) {
         let stale = std::mem::take(&mut self.stale[instance]);
         let caller = Caller {

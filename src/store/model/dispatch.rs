@@ -56,7 +56,7 @@ impl Model {
         self.used += cost;
         self.granted += 1;
         self.queue.remove(&(order, id.clone()));
-        self.held.insert(fence, id.clone());
+        self.held.insert((fence, id.clone()));
         Some((fence, order))
     }
 
@@ -106,7 +106,8 @@ impl Model {
         let page: Vec<(u64, TicketId)> = match self.sweep {
             Sweep::Off => return,
             Sweep::Held(seen) => {
-                self.held.range(seen + 1..).take(BATCH).map(|(fence, id)| (*fence, id.clone())).collect()
+                let start = (seen + 1, TicketId { instance: "".into(), no: 0 });
+                self.held.range(start..).take(BATCH).cloned().collect()
             }
             Sweep::Queue(seen) => {
                 let start = (seen + 1, TicketId { instance: "".into(), no: 0 });

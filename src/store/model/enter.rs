@@ -112,7 +112,7 @@ impl Model {
     /// when the instance, and its generation with it, was forgotten here.
     fn remind(&mut self, instance: &Arc<str>) {
         let held = self.held.iter().take(REMINDED).filter(|(_, id)| id.instance == *instance);
-        for (fence, id) in held.map(|(fence, id)| (*fence, id.clone())).collect::<Vec<_>>() {
+        for (fence, id) in held.cloned().collect::<Vec<_>>() {
             let order = self.tickets.get(&id).map_or(0, |record| record.order);
             self.tell(&id, Notice::Granted { no: id.no, fence, order });
         }

@@ -6,7 +6,7 @@ mod dispatch;
 mod enter;
 mod verbs;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -92,7 +92,8 @@ pub(crate) struct Model {
     hold: u64,
     granted: u64,
     queue: BTreeSet<(u64, TicketId)>,
-    held: BTreeMap<u64, TicketId>,
+    /// By fence. Two may have the same one, after a loss of state in the microsecond of a grant.
+    held: BTreeSet<(u64, TicketId)>,
     tickets: HashMap<TicketId, TicketRecord>,
     instances: HashMap<Arc<str>, InstanceRecord>,
     expiries: BTreeSet<(u64, Arc<str>)>,
@@ -125,7 +126,7 @@ impl Model {
             hold: 0,
             granted: 0,
             queue: BTreeSet::new(),
-            held: BTreeMap::new(),
+            held: BTreeSet::new(),
             tickets: HashMap::default(),
             instances: HashMap::default(),
             expiries: BTreeSet::new(),
@@ -243,7 +244,7 @@ impl Model {
         instances.sort();
         self.exists.then(|| super::conformance::State {
             queue: self.queue.iter().map(|(_, id)| row(id)).collect(),
-            held: self.held.values().map(row).collect(),
+            held: self.held.iter().map(|(_, id)| row(id)).collect(),
             instances,
             used: self.used,
             granted: self.granted,
@@ -279,7 +280,7 @@ impl Model {
         let record = self.tickets.remove(id)?;
         match record.fence {
             Some(fence) => {
-                self.held.remove(&fence);
+                self.held.remove(&(fence, id.clone()));
                 self.used -= record.cost;
             }
             None => {

@@ -83,7 +83,7 @@ impl Model {
     fn release(&mut self, permits: impl Iterator<Item = (TicketId, u64)>) -> Verdict {
         let mut verdicts = Vec::new();
         for (id, fence) in permits {
-            let held = self.held.get(&fence) == Some(&id);
+            let held = self.held.contains(&(fence, id.clone()));
             if held && let Some(record) = self.forget(&id) {
                 let slot_time = self.now.saturating_sub(fence).saturating_mul(record.cost);
                 self.learn_hold_time(slot_time.min(1 << 52));
@@ -115,7 +115,7 @@ impl Model {
     }
 
     fn put_back(&mut self, id: &TicketId, fence: u64) -> Verdict {
-        if self.held.get(&fence) == Some(id)
+        if self.held.contains(&(fence, id.clone()))
             && let Some(record) = self.forget(id)
         {
             self.insert_queued(id, record.cost, record.order, &record.label);
@@ -183,7 +183,7 @@ impl Model {
         let record =
             TicketRecord { cost: ticket.cost, order: ticket.order, label: ticket.label.clone(), fence: Some(fence) };
         self.tickets.insert(id.clone(), record);
-        self.held.insert(fence, id.clone());
+        self.held.insert((fence, id.clone()));
         self.used += ticket.cost;
         self.fence = self.fence.max(fence);
     }
@@ -247,7 +247,7 @@ impl Model {
     fn list(&mut self, held: bool, offset: usize, count: usize) -> Verdict {
         self.dispatch();
         let rows = match held {
-            true => self.held.values().skip(offset).take(count).map(|id| self.row(id)).collect(),
+            true => self.held.iter().skip(offset).take(count).map(|(_, id)| self.row(id)).collect(),
             false => self.queue.iter().skip(offset).take(count).map(|(_, id)| self.row(id)).collect(),
         };
         Verdict::List { rows, now: self.now }
