@@ -162,6 +162,7 @@ fn restart(load: &mut Load, saves: bool) -> Recoveries {
         }
         load.goes_on(10);
         load.server.restart();
+        load.has_lost_state();
         load.recovered(now())
     })
 }
