@@ -47,10 +47,10 @@ pub struct Load {
 }
 
 impl Load {
-    pub fn start(server: Server) -> Load {
+    pub fn start(server: Server, lease: Duration) -> Load {
         let proxy = Proxy::to(server.port());
-        let (client, observer) = open(&server.url(), NAME, LIMIT, LEASE);
-        let setup = setup(&proxy);
+        let (client, observer) = open(&server.url(), NAME, LIMIT, lease);
+        let setup = Setup { lease, ..setup(&proxy) };
         let workers = start_all(WORKERS as usize, &setup);
         let (dead, displaced, losses) = (Vec::new(), Vec::new(), Vec::new());
         let mut load = Load { server, proxy, workers, observer, _client: client, dead, displaced, losses, seeds: 0 };
