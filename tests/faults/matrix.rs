@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use crate::load::{Load, Price};
+use crate::load::{LEASE, Load, Price};
 use crate::support::{Flavor, Server};
 
 /// How long it took to recover, for each time that the fault was made.
@@ -52,7 +52,7 @@ impl Row {
     ) -> Row {
         Row::alone(name, what, expected, move |flavor| {
             let server = options.iter().fold(Server::builder(flavor), |server, (name, value)| server.arg(name, value));
-            let mut load = Load::start(server.start());
+            let mut load = Load::start(server.start(), LEASE);
             let recoveries = harm(&mut load);
             load.finish(price);
             recoveries

@@ -50,6 +50,7 @@ pub fn rows() -> Vec<Row> {
 fn flush_all(load: &mut Load) -> Recoveries {
     repeat(5, || {
         raw::<()>(&load.server, "FLUSHALL");
+        load.has_lost_state();
         load.recovered(now())
     })
 }
@@ -57,6 +58,7 @@ fn flush_all(load: &mut Load) -> Recoveries {
 fn delete(load: &mut Load, key: &str) -> Recoveries {
     repeat(3, || {
         assert_eq!(run::<u64>(&load.server, &["DEL", key]), 1);
+        load.has_lost_state();
         load.recovered(now())
     })
 }
@@ -64,8 +66,10 @@ fn delete(load: &mut Load, key: &str) -> Recoveries {
 fn other_types(load: &mut Load) -> Recoveries {
     let recover = |key: &String| {
         run::<()>(&load.server, &["SET", key, "something else"]);
+        load.has_lost_state();
         wait_until(now(), ms(300));
         run::<()>(&load.server, &["DEL", key]);
+        load.has_lost_state();
         load.recovered(now())
     };
     keys(NAME).iter().map(recover).collect()
@@ -88,8 +92,10 @@ fn evict(load: &mut Load, policy: &str) -> Recoveries {
     run::<()>(&load.server, &["CONFIG", "SET", "maxmemory-policy", policy]);
     repeat(2, || {
         raw::<()>(&load.server, "CONFIG SET maxmemory 1");
+        load.has_lost_state();
         wait_until(now(), ms(2000));
         raw::<()>(&load.server, "CONFIG SET maxmemory 0");
+        load.has_lost_state();
         load.recovered(now())
     })
 }

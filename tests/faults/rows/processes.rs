@@ -85,7 +85,10 @@ fn kill_at(load: &mut Load, verb: &str) -> Recoveries {
                 _ => proxy.stall_request(&needle(verb), turn),
             };
             match verb {
-                "restore" => raw(&load.server, "DEL fq:{a}:tickets"),
+                "restore" => {
+                    raw::<()>(&load.server, "DEL fq:{a}:tickets");
+                    load.has_lost_state();
+                }
                 "configure" | "revoke" | "leave" => load.workers[victim].tell(&format!("order {verb}")),
                 _ => {}
             }

@@ -118,10 +118,13 @@ impl Operator {
 }
 
 /// Makes sure that the verb is sent: most the workers do by themselves.
-fn provoke(load: &Load, verb: &str) {
+fn provoke(load: &mut Load, verb: &str) {
     match verb {
         "configure" | "revoke" | "leave" => Operator::open(&load.proxy.url()).order(verb),
-        "restore" => raw(&load.server, "DEL fq:{a}:tickets"),
+        "restore" => {
+            raw::<()>(&load.server, "DEL fq:{a}:tickets");
+            load.has_lost_state();
+        }
         _ => {}
     }
 }
