@@ -287,10 +287,10 @@ need_commands() {
     done
 }
 
-# run_script SCRIPT: one that says itself, in its last line, what it had to skip.
+# run_script SCRIPT ARGUMENT...: one that says itself, in its last line, what it had to skip.
 run_script() {
     local status=0
-    "$1" 2>&1 | tee "$work/script" || status=$?
+    "$@" 2>&1 | tee "$work/script" || status=$?
     [[ $status != "$SKIP" ]] || skip "$(tail -n 1 "$work/script")"
     return "$status"
 }
@@ -323,6 +323,12 @@ run_gateway_tests() {
     run_script examples/rag_gateway/run-tests.sh
 }
 
+# A few seconds for each target: what they have found before they would find again.
+run_fuzzers() {
+    need_commands g++ -- g++
+    run_script fuzz/run.sh --seconds 3
+}
+
 run_language_tests() { run_script tests/languages/run.sh; }
 
 quick_checks() {
@@ -340,6 +346,7 @@ all_checks() {
     run_step "doc tests" run_doc_tests
     run_step loom run_loom
     run_step demo run_demo
+    run_step fuzzing run_fuzzers
     run_step "C and C++" run_c_tests
     run_step Python run_python_tests
     run_step "RAG gateway" run_gateway_tests
