@@ -175,11 +175,11 @@ FAIRQ_TEST_SERVER=SERVERS FAIRQ_FAULTS_REPORT=docs/faults.md \\
 
 Each fault is put upon real processes at work: three with three threads each, behind a proxy, limit 4, lease 2 s, poll
 100 ms. Their requests are patient or short of patience, get cancelled, are put back into the line, are released or
-dropped; one permit is kept through it all. After each fault it was checked, from what the processes themselves reported by one monotonic
-clock: never more than the limit at once; every request ended once, by its deadline; grants in the order of arrival, no
-fence twice; the kept permit still held, nobody's permit lost, no patient request failed, unless the row says that
-it may; and in the end nothing left in the server. (20,000 leases that end at once are held against in
-`tests/promises/p11_cost.rs`, since what is promised there is a bound on the work of each call.)
+dropped; one permit is kept through it all. After each fault it was checked, from what the processes themselves
+reported by one monotonic clock: never more than the limit at once; every request ended once, by its deadline; grants
+in the order of arrival, no fence twice; the kept permit still held, nobody's permit lost, no patient request failed,
+unless the row says that it may; and in the end nothing left in the server. (20,000 leases that end at once are in
+`tests/promises/p11_cost.rs`, since what matters there is how much each call has to do.)
 
 A cell is the longest time until every process was granted permits again: from the end of the fault, or from its
 beginning where the row says so. It says how this machine (two busy cores) fared; what is *allowed* is a
