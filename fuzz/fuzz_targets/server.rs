@@ -22,7 +22,7 @@ fuzz_target!(|bytes: &[u8]| {
     let client_of_it = client_at(next, clock.clone());
     let limiter = client_of_it.limiter("a").limit(2).open().expect("open");
     let mut work =
-        Work { limiter, clock, done: Completions::new(), started: 0, ended: 0, permits: vec![], tickets: vec![] };
+        Work { limiter, clock, done: Completions::new(), started: 0, ended: vec![], permits: vec![], tickets: vec![] };
     let mut input = Input::new(client);
     for _ in 0..MOST_STEPS {
         if input.is_empty() {
@@ -33,7 +33,9 @@ fuzz_target!(|bytes: &[u8]| {
     work.permits.clear();
     close(&client_of_it, &work.clock);
     work.take();
-    assert_eq!(work.started, work.ended, "requests, and ends of requests");
+    let mut tokens = std::mem::take(&mut work.ended);
+    tokens.sort_unstable();
+    assert_eq!(tokens, (0..work.started).collect::<Vec<_>>(), "each ends once; their tickets: {:?}", work.tickets);
 });
 
 /// A farewell that is not answered is waited for: time has to go on.
@@ -86,7 +88,7 @@ struct Work {
     clock: Clock,
     done: Completions,
     started: u64,
-    ended: u64,
+    ended: Vec<u64>,
     permits: Vec<Permit>,
     tickets: Vec<Ticket>,
 }
@@ -121,7 +123,7 @@ impl Work {
     fn take(&mut self) {
         for event in self.done.poll_events(1000, Duration::ZERO) {
             if let Event::Done(completion) = event {
-                self.ended += 1;
+                self.ended.push(completion.token);
                 self.permits.extend(completion.result);
             }
         }

@@ -296,6 +296,9 @@ impl Engine {
         for ((no, freed), undone) in tickets.iter().zip(freed).zip(undone) {
             turn.table.limiters[limiter].orphans.remove(no);
             let Some(slot) = turn.table.tickets.get_mut(no) else { continue };
+            if !matches!(slot.phase, Phase::Leaving { .. }) {
+                continue; // the question was about an orphan of its number: a message that lied
+            }
             // A release that was sent before may have arrived then, and only its answer was lost.
             let tried = matches!(slot.phase, Phase::Leaving { tried: true, .. });
             if let Some(ack) = slot.ack.take() {

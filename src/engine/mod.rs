@@ -209,6 +209,7 @@ impl Engine {
     /// Puts a started ticket into the table and asks the store about it, if it can be asked.
     fn enter(&self, turn: &mut Turn<'_>, waiter: &Arc<Waiter>, puts_back: bool) {
         let (no, limiter) = (waiter.no, waiter.limiter.index);
+        turn.table.limiters[limiter].orphans.remove(&no); // or it would be cancelled for a message that lied
         turn.table.arrivals += 1;
         let slot = Slot {
             arrival: turn.table.arrivals,

@@ -56,6 +56,8 @@ impl Engine {
             Notice::Granted { no, fence, order } if turn.table.tickets.contains_key(&no) => {
                 self.grant_if_confirmed(turn, no, (fence, order), epoch);
             }
+            // Nobody but a forger knows of tickets that there have never been.
+            Notice::Granted { no, .. } if no >= self.next_no.load(Ordering::Relaxed) => {}
             Notice::Granted { no, .. } => self.give_back_orphan(turn, limiter, no),
             Notice::Impossible { no, limit } => self.place_gone(turn, no, epoch, Some(limit)),
             Notice::PlaceRevoked { no } => self.place_gone(turn, no, epoch, None),

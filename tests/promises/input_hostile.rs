@@ -232,3 +232,35 @@ fn a_process_takes_in_so_many_requests_and_permits_whatever_the_store_is_like() 
         granted(&done, 2).release().expect("release");
     });
 }
+
+/// A number is taken when a ticket is made. A message about it, before the ticket is on its way, once made the ticket vanish.
+#[test]
+fn a_grant_that_is_forged_before_the_request_is_made_does_not_swallow_it() {
+    const ROUNDS: u64 = 300;
+    let world = World::redis();
+    let client = world.client();
+    let limiter = limiter(&client, 1);
+    let channel = format!("fq:{}", client.instance());
+    let mut conn = world.server().expect("a server").conn();
+    let done = Completions::new();
+    cancel_something(&limiter); // the server knows the script from now on
+    for token in 0..ROUNDS {
+        let ticket = limiter.ticket();
+        let id = ticket.id();
+        let no = id.rsplit_once(':').expect("instance and number").1;
+        let forged = format!("1 g,{no},1,1|fq:{{promise}}");
+        redis::cmd("PUBLISH").arg(&channel).arg(forged).exec(&mut conn).expect("publish");
+        std::thread::sleep(Duration::from_micros(37 * (token % 8))); // the answer to what it causes comes about now
+        limiter.acquire_start_with(&ticket, &patient(), &done, token).expect("start");
+        granted(&done, token).release().expect("release");
+    }
+    world.assert_no_ticket_left(&limiter);
+}
+
+fn cancel_something(limiter: &Limiter) {
+    let held = take(limiter);
+    let done = Completions::new();
+    assert!(queue_up(limiter, &done, 0, &patient(), 0).cancel());
+    wait_for_line(limiter, 0);
+    held.release().expect("release");
+}
