@@ -95,6 +95,11 @@ impl Cluster {
         with_keys: impl FnOnce(),
     ) {
         let _moving = self.moving.lock();
+        // Or the target does not know that it has to raise its own, and messages of before the move undo it.
+        eventually("all masters know one another's epochs", SOON, || {
+            let views: HashSet<Vec<(String, String)>> = self.nodes[..self.masters].iter().map(epochs).collect();
+            views.len() == 1
+        });
         let (source, target) = (&self.nodes[from], &self.nodes[to]);
         let slot = slot.to_string();
         run(target, &["SETSLOT", &slot, "IMPORTING", &id(source)]);
@@ -165,6 +170,16 @@ fn node(flavor: Flavor) -> Server {
 fn run(node: &Server, words: &[&str]) -> Value {
     let result = redis::cmd("CLUSTER").arg(words).query(&mut node.conn());
     result.unwrap_or_else(|error| panic!("CLUSTER {}: {error}", words[0]))
+}
+
+/// The epoch of each node, as this one knows it.
+fn epochs(node: &Server) -> Vec<(String, String)> {
+    let text: String = redis::cmd("CLUSTER").arg("NODES").query(&mut node.conn()).unwrap_or_default();
+    let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let mut all: Vec<_> =
+        text.lines().map(words).filter(|row| row.len() > 6).map(|row| (row[0].clone(), row[6].clone())).collect();
+    all.sort();
+    all
 }
 
 fn info(node: &Server) -> String {
