@@ -44,7 +44,8 @@ impl RedisOptions {
         }
         install_crypto();
         let info = url.into_connection_info().map_err(|e| {
-            let why = e.detail().unwrap_or("it cannot be read").to_owned();
+            // It repeats a part of the URL, which is no place for more than `shown` has of it.
+            let why = e.detail().filter(|_| !shown.contains(['*', '…'])).unwrap_or("it cannot be read").to_owned();
             Error::invalid("url", format!("{shown:?}: {why}; expected {SCHEMES}"))
         })?;
         let client = Client::open(tuned(info, io_timeout)).map_err(|e| Error::Config { detail: e.to_string() })?;
@@ -245,6 +246,14 @@ mod tests {
         ] {
             assert!(!without_password(url).contains("s3cret"), "{url} -> {}", without_password(url));
         }
+    }
+
+    #[test]
+    fn the_reason_why_a_url_is_none_repeats_no_password() {
+        let second = Duration::from_secs(1);
+        let parse = |url: &str| RedisOptions::parse(url, second, second, true).err().expect("none").to_string();
+        assert!(!parse("redis+unix:///s?protocol=resp9?pass=s3cret").contains("s3cret"));
+        assert!(parse("redis://h?protocol=resp9").contains("resp9"));
     }
 
     #[test]
