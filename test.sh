@@ -10,16 +10,22 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 usage() {
     cat <<'END'
-usage: ./test.sh [quick | servers | --help]
+usage: ./test.sh [quick | long | servers | --help]
 
   (nothing)  install the test servers, run all checks
   quick      format, lints, unit tests, integration tests on one server
+  long       the tests that take minutes: the fault matrix (docs/faults.md) and other
+             ignored ones, on every test server there is; FAIRQ_TEST_SERVER=redis70
+             (or several, with commas) limits them
   servers    only install the test servers
 
 Needs: Linux, a Rust toolchain with rustfmt and clippy, and for the servers
 either root (or sudo) on Debian or Ubuntu, or redis-server and python3 with pip
 or venv already installed. The servers go to target/servers/. To use others:
 FAIRQ_REDIS62, FAIRQ_REDIS70, FAIRQ_REDIS82, FAIRQ_VALKEY91 name their binaries.
+
+The long tests of Redis Cluster and Sentinel, on every server, take five minutes:
+cargo test --all-features --test topology -- --ignored
 
 With CI=true whatever has to be skipped is a failure.
 Exit status: 0 when nothing failed.
@@ -252,6 +258,9 @@ run_quick_tests() {
     FAIRQ_TEST_SERVER=$flavor run_tests
 }
 
+# Those that take minutes. One after the other: some measure, and all load the machine.
+run_long_tests() { cargo test --all-features --tests --no-fail-fast -- --ignored --test-threads=1; }
+
 run_doc_tests() { cargo test --all-features --doc; }
 
 # All interleavings of the small concurrent parts. A preemption bound keeps the
@@ -278,10 +287,10 @@ need_commands() {
     done
 }
 
-# run_script SCRIPT: one that says itself, in its last line, what it had to skip.
+# run_script SCRIPT ARGUMENT...: one that says itself, in its last line, what it had to skip.
 run_script() {
     local status=0
-    "$1" 2>&1 | tee "$work/script" || status=$?
+    "$@" 2>&1 | tee "$work/script" || status=$?
     [[ $status != "$SKIP" ]] || skip "$(tail -n 1 "$work/script")"
     return "$status"
 }
@@ -302,9 +311,22 @@ run_go_tests() {
     run_script bindings/go/run-tests.sh
 }
 
+run_java_tests() {
+    need_commands openjdk-17-jdk-headless maven binutils -- javac mvn strip
+    run_script bindings/java/run-tests.sh
+}
+
+run_spring_gateway_tests() { run_script examples/spring_gateway/run-tests.sh; }
+
 run_gateway_tests() {
     need_commands chromium chromium-driver -- chromium chromedriver
     run_script examples/rag_gateway/run-tests.sh
+}
+
+# A few seconds for each target: what they have found before they would find again.
+run_fuzzers() {
+    need_commands g++ -- g++
+    run_script fuzz/run.sh --seconds 3
 }
 
 run_language_tests() { run_script tests/languages/run.sh; }
@@ -324,10 +346,13 @@ all_checks() {
     run_step "doc tests" run_doc_tests
     run_step loom run_loom
     run_step demo run_demo
+    run_step fuzzing run_fuzzers
     run_step "C and C++" run_c_tests
     run_step Python run_python_tests
     run_step "RAG gateway" run_gateway_tests
     run_step Go run_go_tests
+    run_step Java run_java_tests
+    run_step "Spring gateway" run_spring_gateway_tests
     run_step "all languages" run_language_tests
 }
 
@@ -338,6 +363,7 @@ need_cargo() {
 case ${1:-all} in
     all) need_cargo; all_checks ;;
     quick) need_cargo; quick_checks ;;
+    long) need_cargo; install_servers; run_step "long tests" run_long_tests ;;
     servers) install_servers ;;
     -h | --help) usage; exit 0 ;;
     *) usage >&2; exit 2 ;;

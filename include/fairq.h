@@ -520,8 +520,8 @@ const fq_option *fq_options(size_t *count);
 
 /**
  * Opens a client in `*client`, which the caller frees with `fq_client_free`. `url`: `memory:` (or an empty string) for
- * this process alone, `redis://`, `rediss://` (TLS) or `unix:///path/to/socket` for a cluster of processes. `config` may be
- * NULL. Connects with the first request. Does not block. The first open of a process looks at the environment variable
+ * this process alone; `redis://HOST`, `redis-cluster://HOST:PORT,HOST:PORT`, `redis-sentinel://HOST:PORT,HOST:PORT/SERVICE`,
+ * each also with `rediss` (TLS), or `unix:///path/to/socket` for a cluster of processes. `config` may be NULL. Connects with the first request. Does not block. The first open of a process looks at the environment variable
  * `FAIRQ_LOG` (`warn`, `info` …), which has the library tell what it has to say on standard error.
  *
  * FQ_OK, FQ_INVALID, FQ_FORKED, FQ_INTERNAL.

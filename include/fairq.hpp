@@ -853,7 +853,8 @@ private:
 class client {
 public:
     /**
-     * Opens a client: `memory:` for this process alone, `redis://`, `rediss://` (TLS) or `unix:///path/to/socket` for a
+     * Opens a client: `memory:` for this process alone, `redis://`, `redis-cluster://`, `redis-sentinel://` (with
+     * `rediss` by TLS; see fq_client_open) or `unix:///path/to/socket` for a
      * cluster of processes. Connects with the first request.
      */
     explicit client(std::string_view url = "memory:") : client(open(std::nothrow, url).value()) {}

@@ -1,7 +1,7 @@
 -- sync: the heartbeat and the poll of an instance. Its cost does not depend on what the instance holds or waits for:
 -- grants follow the order, so when the first of its waiting tickets is still queued, so are all the others.
--- ARGV  7 version of the configuration it knows  8 "1" to publish a probe to its own channel  9.. its first waiting
---       tickets in order
+-- ARGV  7 version of the configuration it knows  8 "1" to publish a probe to its own channel, from where nothing was
+--       heard for a while  9.. its first waiting tickets in order
 -- Answer: ok, configuration ("" when known), revokes, milliseconds to the next expiry (-1: none), 1 when there is
 --       more to do, then for each ticket up to the first queued one "q" | "h,fence,order" | "n" (not there)
 
@@ -12,6 +12,9 @@ call('HDEL', HASH, '-')
 my_expiry = now + lease
 due = min(due, my_expiry)
 call('ZADD', INSTANCES, my_expiry, ME)
+if ARGV[8] == '1' and not raised then
+  --@include remind
+end
 --@include dispatch
 --@include finish
 

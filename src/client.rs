@@ -18,7 +18,7 @@ const DEFAULT_MAX_TICKETS: u64 = 100_000;
 const MAX_DESCRIPTION: usize = 256;
 
 /// One instance of fairq: it has a name of its own in the store, a scheduler thread, and, on Redis, one connection
-/// for commands and one for messages, whatever the number of limiters and waiters. Clones are the same instance; the
+/// for commands (to each master in use, in a cluster) and one for messages, whatever the number of limiters and waiters. Clones are the same instance; the
 /// last one, with its limiters, tickets and permits, closes it in the background.
 #[derive(Clone)]
 pub struct Client {
@@ -135,9 +135,15 @@ fn default_description() -> String {
 }
 
 impl Client {
-    /// Opens a client: `memory:` (or nothing) for this process alone, `redis://`, `rediss://` (TLS) or
-    /// `unix:///path/to/socket` for a cluster of processes. `memory:NAME` is a world of its own. Connects with the
-    /// first request.
+    /// Opens a client: `memory:` (or nothing) for this process alone; for a cluster of processes
+    ///
+    /// - `redis://[user:password@]host[:port][/db]` or `unix:///path/to/socket`: one server,
+    /// - `redis-cluster://[user:password@]host:port,host:port,…`: a Redis Cluster, found by any of these nodes,
+    /// - `redis-sentinel://[user:password@]host:port,…/SERVICE[/db]`: the master of a service, found by any of these
+    ///   sentinels; for a login of theirs `?sentinel_user=…&sentinel_password=…`,
+    /// - `rediss://`, `rediss-cluster://`, `rediss-sentinel://`: the same by TLS.
+    ///
+    /// `memory:NAME` is a world of its own. Connects with the first request.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a URL that means nothing.
@@ -164,6 +170,21 @@ impl Client {
         }
     }
 
+    /// A client over a store of the simulation's, whose engine is driven by hand.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn by_hand(
+        instance: &str,
+        clock: Clock,
+        patience: Duration,
+        store: impl FnOnce(Weak<dyn Listener>) -> Box<dyn crate::store::Store>,
+    ) -> (Client, Arc<Engine>) {
+        let engine = Engine::new(instance.into(), clock, format!("host:{instance}"), patience);
+        engine.drive_by_hand();
+        let shared: Arc<dyn Listener> = engine.clone();
+        engine.attach(store(Arc::downgrade(&shared)));
+        (Client { handle: Arc::new(Handle::new(engine.clone())), url: "simulation:".into() }, engine)
+    }
+
     /// Over a store that the fuzzer makes.
     #[cfg(fuzzing)]
     pub(crate) fn over(handle: Arc<Handle>) -> Client {
@@ -185,8 +206,8 @@ impl Client {
         &self.url
     }
 
-    /// Connects now and looks whether the server is fit: its version, the rights of the user, the eviction policy.
-    /// Blocks for at most the connect and the I/O timeout.
+    /// Connects now and looks whether the server (each master of a cluster) is fit: its version, the rights of the user,
+    /// the eviction policy. Blocks for at most the connect and the I/O timeout of each.
     ///
     /// # Errors
     /// [`Error::Unavailable`]; [`Error::Config`] for what has to be changed.

@@ -3,7 +3,6 @@
 //! A [`Completions`] is the host's end of a queue, a [`Queue`] the engine's. The host's end knows which requests have
 //! not completed: when it goes, they are cancelled, since a permit that nobody can take would hold up the line.
 
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -13,6 +12,7 @@ use crossbeam_channel::{Receiver, Sender};
 
 use crate::engine::waiter::Waiter;
 use crate::events::PermitEvent;
+use crate::map::HashMap;
 use crate::status::Position;
 use crate::sync::Mutex;
 use crate::{Error, Permit, process};

@@ -21,7 +21,8 @@
 //! - `engine`: what an instance's tickets go through, and when the store is asked; a scheduler thread.
 //! - `ticket`, `coalescer`: the two small machines that races are decided by; pure, model-checked.
 //! - `store`: where a limiter's state lives. `store::model` is the specification of every verb, `store::memory` runs
-//!   it in this process, `store::redis` runs the same as Lua scripts, over a link thread and a Pub/Sub thread.
+//!   it in this process, `store::redis` runs the same as Lua scripts, over a router, a link thread for each server and a
+//!   Pub/Sub thread.
 
 mod client;
 mod clock;
@@ -39,11 +40,14 @@ pub mod fuzzing;
 mod jitter;
 mod limiter;
 mod limiter_builder;
+mod map;
 mod options;
 mod permit;
 mod process;
 mod request;
 mod settings;
+#[cfg(all(test, not(loom)))]
+mod simulation;
 mod status;
 mod store;
 mod sync;

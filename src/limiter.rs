@@ -228,6 +228,12 @@ impl Limiter {
         }
     }
 
+    /// Asks without waiting for the answer.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn ask_by_hand(&self, verb: Verb) {
+        let _ = self.handle.engine().ask_start(self.core.index, verb, drop);
+    }
+
     fn ask(&self, verb: Verb) -> Result<crate::store::Answer, Error> {
         self.handle.engine().ask(self.core.index, verb)
     }

@@ -104,6 +104,17 @@ impl Permit {
         self.waiter.engine().release(&self.waiter)
     }
 
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn lost_reason(&self) -> Option<crate::LostReason> {
+        self.waiter.lost.get().copied()
+    }
+
+    /// The waiter that becomes of it when it is put back; its end is not waited for.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn put_back_by_hand(self, max_wait: Duration) -> Result<Arc<Waiter>, Error> {
+        self.waiter.engine().start_again(&self.waiter, max_wait)
+    }
+
     /// Returns to the line, at the request's original place, and waits again for at most `max_wait`.
     ///
     /// # Errors

@@ -82,7 +82,7 @@ pub struct Position {
     pub estimate: Option<Duration>,
 }
 
-/// What the store behind a client is like.
+/// What the store behind a client is like. Of several masters it says the worst.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerInfo {
     /// `memory`, `redis` or `valkey`.

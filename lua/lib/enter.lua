@@ -10,7 +10,8 @@
 if my_generation > GENERATION then return { 'refused', epoch, '', version } end
 local declares = string.sub(ARGV[6], 1, 1) == '1'
 if not exists and string.sub(ARGV[6], 2, 2) == '|' then return { 'none', epoch, '', version } end
-local anew = not exists or run ~= RUN or not whole
+-- A caller that knows a later epoch tells that an older state has come back: a replica that was master before, and is again.
+local anew = not exists or run ~= RUN or not whole or KNOWN > epoch
 local stale = not my_expiry or my_expiry < now + lease * 0.75 -- every verb leaves its caller three quarters of a lease
 local misjudged = believed ~= (LISTENS and '1') -- it has begun to listen, or ended, or was taken for dead
 if frees and (anew or declares or stale or misjudged or my_generation < GENERATION) then call('HDEL', HASH, '-') end
@@ -28,9 +29,10 @@ if anew then
   call('HSET', TICKETS, '.', '')
   adopt(true)
   local remembered = exists or KNOWN ~= 0
-  epoch = max(epoch + 1, KNOWN + 1, now)
+  -- Never one that somebody else remembers, also when the wall clock was set back and the caller had missed an epoch.
+  epoch = max(epoch + 1, KNOWN + 1 + now % 1000000, now)
   grace = remembered and now + floor(lease * 2 / 3) or 0
-  used, calm, excused, due, sweeping, again, kept = 0, 0, 0, math.huge, 0, 0, 0
+  used, calm, excused, gaps, due, sweeping, again, kept = 0, 0, 0, 0, math.huge, 0, 0, 0
   waiting, holding, my_expiry, my_generation = 0, 0, nil, 0
 else
   if declares then
@@ -41,15 +43,18 @@ else
     grace = now + floor(lease * 2 / 3) -- opened by one who remembered nothing, and here is one who does
   end
   if now - before > lease / 2 and waiting + holding > 0 then
-    -- A quiet gap: nobody could report. Whose lease had ended before it began has no excuse.
-    calm, excused = now + floor(lease * 5 / 12), before
+    -- A quiet gap: nobody could report. Whose lease had ended before it began has no excuse. A gap that cuts short the
+    -- time to report after another counts with it as one, but only so often: rare visitors leave gap after gap.
+    if before < calm and gaps < 2 then gaps = gaps + 1 else gaps, excused = 0, before end
+    calm = now + floor(lease * 5 / 12)
   end
 end
 
+local raised = my_expiry and my_generation < GENERATION -- it has connected anew
 local resync = strict and not BARE and (KNOWN ~= epoch or not my_expiry)
 if not resync then
   if my_expiry then
-    if my_generation < GENERATION then call('HSET', HASH, 'i:' .. ME, GENERATION) end
+    if raised then call('HSET', HASH, 'i:' .. ME, GENERATION) end
     if misjudged and LISTENS then call('HSET', HASH, 'l:' .. ME, '1') end
     if misjudged and not LISTENS then call('HDEL', HASH, 'l:' .. ME) end
     if stale then
@@ -73,4 +78,7 @@ local more, mine, messages = 0, '', nil
 if resync then
   --@include finish
   return { 'resync', epoch, '', version }
+end
+if raised then
+  --@include remind
 end

@@ -27,12 +27,12 @@ local ME, GENERATION, RUN, KNOWN = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber
 local BARE, LISTENS = string.sub(ARGV[5], 1, 1) == '1', string.sub(ARGV[5], 2) == '1'
 local call, max, min, floor, format = redis.call, math.max, math.min, math.floor, string.format
 
--- The numbers of a limiter, 24 doubles in one field: reading and writing them one by one would cost more than all the
+-- The numbers of a limiter, 25 doubles in one field: reading and writing them one by one would cost more than all the
 -- rest. finish writes them.
 local epoch, now, skew, order, fence, used = 0, 0, 0, 0, 0, 0 -- used: the cost held
 local limit, max_queue, lease, idle, paused, version = 0, 0, 0, 0, 0, 0 -- lease and idle in microseconds
 local grace = 0 -- nobody is admitted before
-local calm, excused = 0, 0 -- before calm, nobody is reaped whose lease ended after excused
+local calm, excused, gaps = 0, 0, 0 -- before calm, nobody is reaped whose lease ended after excused; gaps that it excuses
 local due = 0 -- no lease ends before
 local sweeping, swept, again = 0, 0, 0 -- 1: through held, 2: through the queue; last score seen; start over
 local revokes, hold, granted, kept = 0, 0, 0, 0 -- hold: mean of hold time times cost; kept: when expiry was last set
@@ -40,9 +40,10 @@ local looked = 0 -- when somebody last looked for the dead
 
 local raw = call('HMGET', HASH, 'state', 'run', 'i:' .. ME, 'l:' .. ME)
 local exists, run, my_generation, believed = raw[1], raw[2], tonumber(raw[3] or 0), raw[4]
+if exists and #exists ~= 200 then return redis.error_reply('FQFORMAT written by another version of fairq') end
 if exists then
   epoch, now, skew, order, fence, used, limit, max_queue, lease, idle, paused, version, grace, calm, due, sweeping,
-    swept, again, revokes, hold, granted, kept, excused, looked = struct.unpack('<dddddddddddddddddddddddd', exists)
+    swept, again, revokes, hold, granted, kept, excused, looked, gaps = struct.unpack('<ddddddddddddddddddddddddd', exists)
 end
 local waiting = call('ZCARD', QUEUE) - 1
 local holding = call('ZCARD', HELD) - 1

@@ -3,7 +3,7 @@
 use super::limiter_state::{Declare, RestoreState};
 use super::*;
 use crate::status::Position;
-use crate::store::{Answer, StoreError, Verdict};
+use crate::store::{Answer, StoreError, Verdict, Was};
 
 /// How long to wait before a store that is busy is asked again: this, doubled with each failure.
 const FIRST_RETRY: Duration = Duration::from_millis(50);
@@ -24,7 +24,7 @@ impl Engine {
             match asked {
                 Asked::Ticket { no, .. } => {
                     let heard = result.is_ok();
-                    self.ticket_answered(turn, (no, known), result);
+                    self.ticket_answered(turn, (limiter, no, known), result);
                     if known == 0 && heard {
                         self.send_unsent(turn, limiter); // these had to wait for it
                     }
@@ -62,7 +62,7 @@ impl Engine {
 
     /// Another version of the configuration than the known one asks for a sync.
     pub(super) fn observe_version(&self, turn: &mut Turn<'_>, limiter: LimiterIndex, version: Option<u64>) {
-        if version.is_some_and(|version| version != turn.table.limiters[limiter].version) && turn.table.has_work() {
+        if version.is_some_and(|version| version != turn.table.limiters[limiter].version) && has_work(turn.table) {
             self.request_sync(turn, limiter);
         }
     }
@@ -99,12 +99,17 @@ impl Engine {
         }
     }
 
-    fn ticket_answered(&self, turn: &mut Turn<'_>, (no, known): (TicketNo, u64), result: Result<Answer, StoreError>) {
-        let Some(slot) = turn.table.tickets.get(&no) else { return };
-        let (waiter, limiter, in_flight) = (slot.waiter.clone(), slot.limiter, slot.phase == Phase::InFlight);
-        if !in_flight {
-            return; // settled meanwhile, or granted by a message; its clean-up follows on the same connection
-        }
+    fn ticket_answered(
+        &self,
+        turn: &mut Turn<'_>,
+        (limiter, no, known): (LimiterIndex, TicketNo, u64),
+        result: Result<Answer, StoreError>,
+    ) {
+        let slot = turn.table.tickets.get(&no).filter(|slot| slot.phase == Phase::InFlight);
+        let Some(waiter) = slot.map(|slot| slot.waiter.clone()) else {
+            // Settled meanwhile, or granted by a message.
+            return self.entered_late(turn, (limiter, no), result.as_ref().ok().map(|answer| &answer.verdict));
+        };
         let answer = match result {
             Ok(answer) => answer,
             Err(error) => return self.ticket_failed(turn, no, error),
@@ -192,13 +197,18 @@ impl Engine {
                 turn.table.enter_phase(no, Phase::Unsent);
                 self.refuse(turn, &waiter, (TicketState::Failed, error));
             }
-            StoreError::Away { detail } | StoreError::Lost { detail } => {
-                self.unsend(turn.table, no, Some(unavailable(detail)));
+            StoreError::Away { .. } | StoreError::Lost { .. } => {
+                let (why, down) = (error.to_string(), matches!(error, StoreError::Away { down: true, .. }));
+                self.unsend(turn.table, no, Some(unavailable(why.clone())));
                 if !arrived && let Some(slot) = turn.table.tickets.get_mut(&no) {
                     slot.arrived = false; // while the store is away, a ticket leaves no trace when it ends
                 }
-                if turn.table.away.is_some() {
-                    self.admit_by_outage_policy(turn, limiter);
+                match down {
+                    true => self.limiter_is_away(turn, limiter, &why),
+                    false if turn.table.limiters[limiter].away.is_some() => {
+                        self.admit_by_outage_policy(turn, limiter);
+                    }
+                    false => {}
                 }
             }
             StoreError::Busy { detail } => {
@@ -253,6 +263,12 @@ impl Engine {
         tickets: &[TicketNo],
         result: Result<Answer, StoreError>,
     ) {
+        let undone: Vec<bool> = match &result {
+            Ok(Answer { verdict: Verdict::Cancelled(were), .. }) => {
+                were.iter().map(|was| *was != Was::Unknown).collect()
+            }
+            _ => vec![false; tickets.len()],
+        };
         let freed: Vec<bool> = match result {
             Ok(Answer { verdict: Verdict::Refused, .. }) => {
                 self.stay(turn.table, tickets);
@@ -277,7 +293,7 @@ impl Engine {
                 return self.retry_later(turn, limiter);
             }
         };
-        for (no, freed) in tickets.iter().zip(freed) {
+        for ((no, freed), undone) in tickets.iter().zip(freed).zip(undone) {
             turn.table.limiters[limiter].orphans.remove(no);
             let Some(slot) = turn.table.tickets.get_mut(no) else { continue };
             if !matches!(slot.phase, Phase::Leaving { .. }) {
@@ -288,7 +304,11 @@ impl Engine {
             if let Some(ack) = slot.ack.take() {
                 turn.fx.acks.push((ack, Ok(freed || tried)));
             }
+            let overtook = slot.entered_late && !undone;
             turn.table.remove(*no, turn.fx);
+            if overtook {
+                self.give_back_orphan(turn, limiter, *no);
+            }
         }
         turn.fx.wake_scheduler |= turn.table.stage != Stage::Running;
     }
@@ -327,6 +347,11 @@ impl Engine {
 
 pub(super) fn unavailable(detail: String) -> Error {
     Error::Unavailable { detail, retry_after: Duration::from_secs(1) }
+}
+
+/// Whether anything is left for which news are of use.
+fn has_work(table: &Table) -> bool {
+    table.limiters.iter().any(|state| table.has_work(state))
 }
 
 /// The version of the configuration in force, if the answer tells it and not the configuration itself.

@@ -20,7 +20,8 @@ impl Engine {
             turn.table.stage = Stage::Draining { until };
             turn.table.arm(until, Timer::Closing, turn.fx);
             turn.fx.wake_scheduler = true;
-            let waiters: Vec<Arc<Waiter>> = turn.table.tickets.values().map(|slot| slot.waiter.clone()).collect();
+            let mut waiters: Vec<Arc<Waiter>> = turn.table.tickets.values().map(|slot| slot.waiter.clone()).collect();
+            waiters.sort_unstable_by_key(|waiter| waiter.no); // the same each time
             for waiter in waiters {
                 self.refuse(turn, &waiter, (TicketState::Closed, Error::Closed));
             }
@@ -66,8 +67,9 @@ impl Engine {
             turn.table.arm(until, Timer::Closing, turn.fx);
         }
         if let Stage::Leaving { until, sent, answers_left } = turn.table.stage {
-            let over = turn.now >= until || turn.table.away.is_some();
-            let told = turn.table.tickets.is_empty();
+            // What is away is not waited for.
+            let told = turn.table.limiters.iter().all(|state| state.is_empty() || state.away.is_some());
+            let over = turn.now >= until;
             if told && !sent && !over {
                 self.say_goodbye(turn, until);
             } else if over || (sent && answers_left == 0) {
@@ -85,14 +87,16 @@ impl Engine {
     }
 
     fn say_goodbye(&self, turn: &mut Turn<'_>, until: Nanos) {
-        let known: Vec<LimiterIndex> =
-            (0..turn.table.limiters.len()).filter(|limiter| turn.table.limiters[*limiter].epoch != 0).collect();
+        let known = turn.table.limiters.iter().enumerate();
+        let known = known.filter(|(_, state)| state.epoch != 0 && state.away.is_none());
+        let known: Vec<LimiterIndex> = known.map(|(limiter, _)| limiter).collect();
         turn.table.stage = Stage::Leaving { until, sent: true, answers_left: known.len() };
         for limiter in &known {
             let call = turn.table.call(*limiter, Verb::Leave, turn.now);
             turn.fx.calls.push((call, Asked::Goodbye));
         }
         if known.is_empty() {
+            self.drop_the_rest(turn);
             turn.table.stage = Stage::Closed;
         }
     }

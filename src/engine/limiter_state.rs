@@ -60,6 +60,8 @@ pub(crate) struct LimiterState {
     pub retry_at: Option<Nanos>,
     pub retries: u32,
     pub unconfirmed: bool,
+    /// Why the place where it lives is away; none while it is not known to be.
+    pub away: Option<Arc<str>>,
     /// When it is looked whether the lease has passed.
     pub watch_at: Option<Nanos>,
 }
@@ -120,6 +122,7 @@ impl LimiterState {
             retry_at: None,
             retries: 0,
             unconfirmed: false,
+            away: None,
             watch_at: None,
         }
     }

@@ -16,6 +16,8 @@
 //! taken under it.
 
 mod answers;
+#[cfg(all(test, not(loom)))]
+mod by_hand;
 mod close;
 pub(crate) mod limiter_state;
 mod limiters;
@@ -217,6 +219,7 @@ impl Engine {
             puts_back,
             told: false,
             doubtful: false,
+            entered_late: false,
             arrived: puts_back,
             last_error: None,
             ack: None,
@@ -224,7 +227,7 @@ impl Engine {
         };
         turn.table.add(slot);
         turn.table.arm(waiter.deadline(), Timer::Deadline(no), turn.fx);
-        if turn.table.away.is_some() && self.admit_by_outage_policy(turn, limiter) {
+        if turn.table.limiters[limiter].away.is_some() && self.admit_by_outage_policy(turn, limiter) {
             return;
         }
         self.send_ticket(turn, no);

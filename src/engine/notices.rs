@@ -2,7 +2,7 @@
 //! makes things fast; what counts is the store's state, so a doubtful one causes no more than a sync.
 
 use super::*;
-use crate::store::{Listener, Notice};
+use crate::store::{Concerns, Listener, Notice, Verdict};
 
 impl Listener for Engine {
     fn notices(&self, limiter: &str, epoch: u64, notices: Vec<Notice>) {
@@ -17,12 +17,12 @@ impl Listener for Engine {
         });
     }
 
-    fn link_up(&self) {
-        self.with_table(|turn| self.store_is_back(turn));
+    fn link_up(&self, of: Concerns<'_>) {
+        self.with_table(|turn| self.store_is_back(turn, of));
     }
 
-    fn link_down(&self, detail: &str) {
-        self.with_table(|turn| self.store_is_away(turn, detail));
+    fn link_down(&self, of: Concerns<'_>, detail: &str) {
+        self.with_table(|turn| self.store_is_away(turn, of, detail));
     }
 
     fn subscribed(&self) {
@@ -36,11 +36,12 @@ impl Listener for Engine {
         });
     }
 
-    fn wants_link(&self) -> Option<Duration> {
+    fn wants_link(&self, of: Concerns<'_>) -> Option<Duration> {
         // After an outage everybody has to have reported within the grace, two thirds of a lease.
         let table = self.lock();
-        let shortest = table.limiters.iter().map(|state| state.lease()).min()?;
-        table.has_work().then(|| Duration::from_nanos(shortest / 8))
+        let busy = table.limiters.iter().filter(|state| table.has_work(state) && of(&state.core.name));
+        let shortest = busy.map(|state| state.lease()).min()?;
+        Some(Duration::from_nanos(shortest / 8))
     }
 }
 
@@ -75,6 +76,29 @@ impl Engine {
         turn.table.limiters[limiter].orphans.insert(no); // until the store confirms
         let call = turn.table.call(limiter, Verb::Cancel(vec![no]), turn.now);
         turn.fx.calls.push((call, Asked::Leaving { tickets: vec![no] }));
+    }
+
+    /// The store says of a ticket that is settled here what has become of its enqueue. Mostly the clean-up comes behind
+    /// it and undoes it. Where calls were sent again (a script was not loaded, the limiter has moved to another server) the
+    /// clean-up may have come first, and has found nothing: then the enqueue has left an orphan.
+    pub(super) fn entered_late(
+        &self,
+        turn: &mut Turn<'_>,
+        (limiter, no): (LimiterIndex, TicketNo),
+        verdict: Option<&Verdict>,
+    ) {
+        let fence = match verdict {
+            Some(Verdict::Granted { fence, .. }) => Some(*fence),
+            Some(Verdict::Queued { .. }) => None,
+            _ => return,
+        };
+        match turn.table.tickets.get_mut(&no) {
+            None => self.give_back_orphan(turn, limiter, no),
+            Some(slot) if matches!(slot.phase, Phase::Leaving { .. }) => {
+                slot.entered_late |= fence.is_none_or(|fence| fence != slot.waiter.ticket.fence());
+            }
+            Some(_) => {}
+        }
     }
 
     fn speaks_of_now(&self, table: &Table, no: TicketNo, epoch: u64) -> bool {

@@ -3,39 +3,59 @@
 
 use super::*;
 use crate::settings::Outage;
+use crate::store::Concerns;
 
 impl Engine {
-    /// An attempt to connect has failed.
-    pub(super) fn store_is_away(&self, turn: &mut Turn<'_>, detail: &str) {
-        if turn.table.away.replace(detail.to_owned()).is_none() {
+    /// An attempt to connect with the place where these limiters live has failed.
+    pub(super) fn store_is_away(&self, turn: &mut Turn<'_>, of: Concerns<'_>, detail: &str) {
+        let concerned = self.concerned(turn.table, of);
+        if !concerned.is_empty() && turn.table.limiters.iter().all(|state| state.away.is_none()) {
             tracing::warn!(detail, "the store is away");
         }
-        for limiter in 0..turn.table.limiters.len() {
-            self.admit_by_outage_policy(turn, limiter);
+        for limiter in concerned {
+            self.limiter_is_away(turn, limiter, detail);
         }
         turn.fx.wake_scheduler |= turn.table.stage != Stage::Running;
     }
 
+    /// A limiter's place is known to be away.
+    pub(super) fn limiter_is_away(&self, turn: &mut Turn<'_>, limiter: LimiterIndex, detail: &str) {
+        let state = &mut turn.table.limiters[limiter];
+        if state.away.as_deref() != Some(detail) {
+            state.away = Some(detail.into());
+        }
+        self.admit_by_outage_policy(turn, limiter);
+    }
+
+    fn concerned(&self, table: &Table, of: Concerns<'_>) -> Vec<LimiterIndex> {
+        let all = table.limiters.iter().enumerate();
+        all.filter(|(_, state)| of(&state.core.name)).map(|(limiter, _)| limiter).collect()
+    }
+
     /// Connected. Whatever was not answered is asked again; that is safe, because every verb is idempotent.
-    pub(super) fn store_is_back(&self, turn: &mut Turn<'_>) {
-        if turn.table.away.take().is_some() {
+    pub(super) fn store_is_back(&self, turn: &mut Turn<'_>, of: Concerns<'_>) {
+        let mut was_away = false;
+        for limiter in self.concerned(turn.table, of) {
+            was_away |= turn.table.limiters[limiter].away.take().is_some();
+            self.ask_all_again(turn, limiter);
+        }
+        if was_away && turn.table.limiters.iter().all(|state| state.away.is_none()) {
             tracing::info!("the store is back");
         }
-        for limiter in 0..turn.table.limiters.len() {
-            let state = &turn.table.limiters[limiter];
-            let has_local = state
-                .held
-                .iter()
-                .any(|no| turn.table.tickets.get(no).is_some_and(|slot| slot.waiter.ticket.fence() == 0));
-            let has_tickets = !state.queued.is_empty() || !state.held.is_empty();
-            if has_local || state.restoring() {
-                self.start_restore(turn, limiter);
-            } else if has_tickets {
-                self.request_sync(turn, limiter);
-            }
-            self.send_unsent(turn, limiter);
-            turn.table.send_leaving(limiter, None, turn.now, turn.fx);
+    }
+
+    fn ask_all_again(&self, turn: &mut Turn<'_>, limiter: LimiterIndex) {
+        let state = &turn.table.limiters[limiter];
+        let is_local = |no: &TicketNo| turn.table.tickets.get(no).is_some_and(|slot| slot.waiter.ticket.fence() == 0);
+        let has_local = state.held.iter().any(is_local);
+        let has_tickets = !state.queued.is_empty() || !state.held.is_empty();
+        if has_local || state.restoring() {
+            self.start_restore(turn, limiter);
+        } else if has_tickets {
+            self.request_sync(turn, limiter);
         }
+        self.send_unsent(turn, limiter);
+        turn.table.send_leaving(limiter, None, turn.now, turn.fx);
     }
 
     /// Acts on what waits while the store is away. True: the policy has taken the decision from the store.
@@ -54,7 +74,7 @@ impl Engine {
     }
 
     fn fail_waiting(&self, turn: &mut Turn<'_>, limiter: LimiterIndex) {
-        let detail = turn.table.away.clone().unwrap_or_default();
+        let detail = turn.table.limiters[limiter].away.as_deref().unwrap_or_default().to_owned();
         for no in self.waiting_here(turn.table, limiter) {
             let Some(slot) = turn.table.tickets.get(&no) else { continue };
             let waiter = slot.waiter.clone();
@@ -73,7 +93,7 @@ impl Engine {
     /// What the store granted before counts too.
     pub(super) fn fill_local(&self, turn: &mut Turn<'_>, limiter: LimiterIndex) {
         let Outage::Local { limit } = turn.table.limiters[limiter].outage else { return };
-        if turn.table.away.is_none() {
+        if turn.table.limiters[limiter].away.is_none() {
             return;
         }
         let cost_of = |table: &Table, no: &TicketNo| table.tickets.get(no).map_or(0, |slot| slot.waiter.cost());

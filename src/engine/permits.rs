@@ -52,6 +52,12 @@ impl Engine {
 
     /// Returns a held ticket to its original place in line and waits for it again.
     pub(crate) fn put_back(&self, waiter: &Arc<Waiter>, max_wait: Duration) -> Result<Arc<Waiter>, Error> {
+        let again = self.start_again(waiter, max_wait)?;
+        again.wait().map(|()| again)
+    }
+
+    /// Returns a held ticket to its original place in line.
+    pub(crate) fn start_again(&self, waiter: &Arc<Waiter>, max_wait: Duration) -> Result<Arc<Waiter>, Error> {
         self.check_process()?;
         if !waiter.ticket.end(TicketState::Released) {
             return Err(waiter.lost.get().map_or(Error::Stale, |why| Error::PermitLost(*why)));
@@ -73,7 +79,7 @@ impl Engine {
             turn.table.remove(waiter.no, turn.fx);
             self.enter(turn, &again, true);
         });
-        again.wait().map(|()| again)
+        Ok(again)
     }
 
     /// A held permit is gone, and its owner is told.

@@ -29,6 +29,21 @@ impl Engine {
     }
 
     fn ask_once(&self, limiter: LimiterIndex, verb: Verb) -> Result<Answer, StoreError> {
+        let (sender, answer) = crossbeam_channel::bounded(1);
+        // The one who asked may have given up.
+        self.ask_start(limiter, verb, move |result| drop(sender.send(result)))?;
+        answer
+            .recv_timeout(self.patience)
+            .unwrap_or_else(|_| Err(StoreError::Busy { detail: "the store did not answer in time".into() }))
+    }
+
+    /// Asks the store. `then` takes the answer, after the engine has.
+    pub(crate) fn ask_start(
+        &self,
+        limiter: LimiterIndex,
+        verb: Verb,
+        then: impl FnOnce(Result<Answer, StoreError>) + Send + 'static,
+    ) -> Result<(), StoreError> {
         self.ensure_scheduler().map_err(StoreError::Fatal)?; // it also closes in the background
         let (call, core) = {
             let mut table = self.lock();
@@ -38,19 +53,15 @@ impl Engine {
             (table.call(limiter, verb, self.clock.now()), core)
         };
         let sent = Sent { epoch: call.header.epoch, declared: call.header.declaration.declares };
-        let (sender, answer) = crossbeam_channel::bounded(1);
         let me = self.me.clone();
         let reply = move |result: Result<Answer, StoreError>| {
             if let Some(me) = me.upgrade() {
                 me.question_answered(core.index, sent, &result);
             }
-            // The one who asked may have given up.
-            drop(sender.send(result));
+            then(result);
         };
         self.store().submit(call, Box::new(reply));
-        answer
-            .recv_timeout(self.patience)
-            .unwrap_or_else(|_| Err(StoreError::Busy { detail: "the store did not answer in time".into() }))
+        Ok(())
     }
 
     /// An operator's order may concern tickets of its own instance, and every answer tells the epoch.
@@ -102,7 +113,7 @@ fn check_open(table: &Table) -> Result<(), Error> {
 
 fn to_error(error: StoreError) -> Error {
     match error {
-        StoreError::Away { detail } | StoreError::Lost { detail } | StoreError::Busy { detail } => {
+        StoreError::Away { detail, .. } | StoreError::Lost { detail } | StoreError::Busy { detail } => {
             super::answers::unavailable(detail)
         }
         StoreError::Full { detail } => Error::Overloaded { detail },

@@ -95,6 +95,9 @@ impl Engine {
         (tickets, missing): (&[TicketNo], LostReason),
         result: Result<Answer, StoreError>,
     ) {
+        if let Ok(Answer { verdict: Verdict::Restored(standings), .. }) = &result {
+            self.restored_late(turn, limiter, tickets, standings);
+        }
         let state = &mut turn.table.limiters[limiter];
         let RestoreState::Running { chunks_left, epoch } = state.restore else { return };
         if run != state.restores {
@@ -117,7 +120,7 @@ impl Engine {
             return self.start_restore(turn, limiter); // lost (once more) half-way
         }
         state.restore = RestoreState::Running { chunks_left: chunks_left - 1, epoch: Some(answered) };
-        let grants = self.take_standings(turn, limiter, (tickets, missing), &standings);
+        let grants = self.take_standings(turn, (tickets, missing), &standings);
         if chunks_left == 1 {
             self.restore_done(turn, limiter, (answered, sent_at));
         }
@@ -130,21 +133,25 @@ impl Engine {
         }
     }
 
+    /// What had ended before it was brought back. Mostly its clean-up comes behind and undoes that; see `entered_late`.
+    fn restored_late(&self, turn: &mut Turn<'_>, limiter: LimiterIndex, tickets: &[TicketNo], standings: &[Standing]) {
+        for (no, _) in tickets.iter().zip(standings).filter(|(_, standing)| **standing != Standing::Gone) {
+            match turn.table.tickets.get_mut(no) {
+                None => self.give_back_orphan(turn, limiter, *no),
+                Some(slot) => slot.entered_late |= matches!(slot.phase, Phase::Leaving { .. }),
+            }
+        }
+    }
+
     fn take_standings(
         &self,
         turn: &mut Turn<'_>,
-        limiter: LimiterIndex,
         (tickets, missing): (&[TicketNo], LostReason),
         standings: &[Standing],
     ) -> Vec<(TicketNo, u64, u64)> {
         let mut grants = Vec::new();
         for (no, standing) in tickets.iter().zip(standings) {
-            let Some(slot) = turn.table.tickets.get(no) else {
-                if *standing != Standing::Gone {
-                    self.give_back_orphan(turn, limiter, *no); // ended while it was being brought back
-                }
-                continue;
-            };
+            let Some(slot) = turn.table.tickets.get(no) else { continue };
             match (slot.phase, *standing) {
                 (Phase::Held, Standing::Held { fence, .. }) => drop(slot.waiter.ticket.adopt_fence(fence)),
                 (Phase::Held, _) => self.lose(turn, *no, missing),

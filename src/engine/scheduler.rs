@@ -5,6 +5,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::*;
 
+/// What there was to do.
+pub(super) enum Looked<'a> {
+    /// Something, and perhaps more.
+    Acted,
+    /// Nothing before the table's `next_look`.
+    Idle(MutexGuard<'a, Table>),
+    /// The engine has ended.
+    Closed,
+}
+
 impl Engine {
     /// Starts the thread with the first request.
     pub(super) fn ensure_scheduler(&self) -> Result<(), Error> {
@@ -33,23 +43,34 @@ impl Engine {
 
     /// Does what is due, or sleeps until something is. False: the engine is closed.
     fn tick(&self) -> bool {
+        match self.look() {
+            Looked::Closed => return false,
+            Looked::Acted => {}
+            Looked::Idle(mut table) => {
+                let until = table.next_look;
+                table = self.clock.wait(&self.wake, table, until);
+                table.next_look = 0; // awake: nobody needs to wake me
+            }
+        }
+        true
+    }
+
+    /// Does what is due now.
+    pub(super) fn look(&self) -> Looked<'_> {
         let mut fx = Effects::default();
         let mut table = self.table.lock();
         self.do_what_is_due(&mut Turn { table: &mut table, now: self.clock.now(), fx: &mut fx });
         if matches!(table.stage, Stage::Closed | Stage::Ended) {
             self.run(table, fx);
             self.end();
-            return false;
+            return Looked::Closed;
         }
         if fx.is_empty() && (table.outbox.is_empty() || table.submitting) {
             table.next_look = table.timers.first().map_or(NEVER, |(at, _)| *at);
-            let until = table.next_look;
-            table = self.clock.wait(&self.wake, table, until);
-            table.next_look = 0; // awake: nobody needs to wake me
-        } else {
-            self.run(table, fx);
+            return Looked::Idle(table);
         }
-        true
+        self.run(table, fx);
+        Looked::Acted
     }
 
     fn do_what_is_due(&self, turn: &mut Turn<'_>) {
@@ -79,7 +100,8 @@ impl Engine {
         let Some(slot) = turn.table.tickets.get(&no) else { return };
         let waiter = slot.waiter.clone();
         let never_in_line = slot.phase != Phase::Queued && waiter.order() == 0;
-        let away = turn.table.away.clone().map(super::answers::unavailable);
+        let away = turn.table.limiters[slot.limiter].away.as_deref().map(str::to_owned);
+        let away = away.map(super::answers::unavailable);
         let patience_over = !waiter.may_wait();
         let why_not =
             slot.last_error.as_deref().cloned().or(away).or_else(|| {

@@ -2,7 +2,7 @@
 //! is held for short, never across a call of the store or of a callback: what is to be done outside the lock is
 //! collected in [`Effects`] and run after it.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crossbeam_channel::Sender;
@@ -12,6 +12,7 @@ use super::waiter::Waiter;
 use crate::Error;
 use crate::clock::{NEVER, Nanos};
 use crate::events::{LostReason, PermitEvent};
+use crate::map::HashMap;
 use crate::settings::Declaration;
 use crate::store::{Call, Header, TicketNo, Verb};
 
@@ -51,6 +52,8 @@ pub(crate) struct Slot {
     pub told: bool,
     /// It was in line when we were reaped: a message about a grant may speak of that time, and only a sync tells.
     pub doubtful: bool,
+    /// The store has put it in line, as it said after the ticket was settled here.
+    pub entered_late: bool,
     /// Why the last attempt failed.
     pub last_error: Option<Box<Error>>,
     /// Who waits for a release's answer.
@@ -101,8 +104,6 @@ pub(crate) struct Table {
     pub timers: BTreeSet<(Nanos, Timer)>,
     pub stage: Stage,
     pub arrivals: Arrival,
-    /// Why the store is away; none while it is not known to be.
-    pub away: Option<String>,
     /// When the scheduler will look again by itself.
     pub next_look: Nanos,
     /// Calls decided on and not yet handed to the store, in order.
@@ -201,15 +202,14 @@ impl Table {
     pub(crate) fn new() -> Self {
         Table {
             limiters: Vec::new(),
-            names: HashMap::new(),
+            names: HashMap::default(),
             free: Vec::new(),
             forget_at: 0,
-            tickets: HashMap::new(),
+            tickets: HashMap::default(),
             max_tickets: u64::MAX,
             timers: BTreeSet::new(),
             stage: Stage::Running,
             arrivals: 0,
-            away: None,
             next_look: NEVER,
             outbox: VecDeque::new(),
             submitting: false,
@@ -367,14 +367,13 @@ impl Table {
         }
     }
 
-    /// Whether there is anything that the store has to be asked for.
-    pub(crate) fn has_work(&self) -> bool {
-        let unfinished = |state: &LimiterState| state.restoring() || !state.orphans.is_empty();
+    /// Whether there is anything of a limiter that the store has to be asked for.
+    pub(crate) fn has_work(&self, state: &LimiterState) -> bool {
         // After an outage the link tries on, or nobody would learn that the store is back.
-        !self.tickets.is_empty()
-            || self.away.is_some() && self.stage == Stage::Running
-            || matches!(self.stage, Stage::Leaving { sent: false, .. })
-            || self.limiters.iter().any(unfinished)
+        !state.is_empty()
+            || state.restoring()
+            || state.away.is_some() && self.stage == Stage::Running
+            || state.epoch != 0 && matches!(self.stage, Stage::Leaving { sent: false, .. })
     }
 
     pub(crate) fn limiter_of(&self, name: &str) -> Option<LimiterIndex> {

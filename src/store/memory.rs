@@ -1,12 +1,12 @@
 //! The embedded store: limiters that live in this process. `memory:` is one world for the whole process, so that
 //! all its clients share their limiters; `memory:NAME` is another world.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use super::model::{Caller, Model};
 use super::{Answer, Call, Listener, Notice, Reply, Store, StoreError};
 use crate::clock::Clock;
+use crate::map::HashMap;
 use crate::process::PerProcess;
 use crate::status::ServerInfo;
 use crate::sync::Mutex;

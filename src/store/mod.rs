@@ -5,7 +5,7 @@
 //! cluster. The memory store is the specification of the scripts, and a property test holds one against the other.
 
 #[cfg(all(test, not(loom)))]
-mod conformance;
+pub(crate) mod conformance;
 pub(crate) mod memory;
 pub(crate) mod model;
 pub(crate) mod redis;
@@ -226,9 +226,10 @@ pub(crate) enum Notice {
 /// Why a call has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum StoreError {
-    /// Not reachable; the call was not sent.
+    /// Not reachable; the call was not sent. `down`: an attempt to connect has just failed, so that it is not only this
+    /// connection that is gone.
     #[error("{detail}")]
-    Away { detail: String },
+    Away { detail: String, down: bool },
     /// Sent, and the connection ended before the answer: whether it took effect is unknown. Verbs are idempotent.
     #[error("{detail}")]
     Lost { detail: String },
@@ -243,6 +244,12 @@ pub(crate) enum StoreError {
     Fatal(crate::Error),
 }
 
+impl StoreError {
+    pub(crate) fn away(detail: impl Into<String>) -> Self {
+        StoreError::Away { detail: detail.into(), down: false }
+    }
+}
+
 /// Takes the answer; called once, by any thread, perhaps before `submit` returns. Dropped uncalled only by a store that
 /// is being closed.
 pub(crate) type Reply = Box<dyn FnOnce(Result<Answer, StoreError>) + Send>;
@@ -251,15 +258,18 @@ pub(crate) type Reply = Box<dyn FnOnce(Result<Answer, StoreError>) + Send>;
 /// never under a lock of the store.
 pub(crate) trait Listener: Send + Sync {
     fn notices(&self, limiter: &str, epoch: u64, notices: Vec<Notice>);
-    /// Connected (again): whatever was not answered may be asked again.
-    fn link_up(&self);
-    /// An attempt to connect has failed.
-    fn link_down(&self, detail: &str);
+    /// Connected (again) with the place where these limiters live: whatever was not answered may be asked again.
+    fn link_up(&self, of: Concerns<'_>);
+    /// An attempt to connect with the place where these limiters live has failed.
+    fn link_down(&self, of: Concerns<'_>, detail: &str);
     /// Subscribed (again), or no more: a notice may have been missed, and the store has to know.
     fn subscribed(&self);
-    /// For how long attempts to connect may pause at most; `None`: there is nothing to connect for.
-    fn wants_link(&self) -> Option<Duration>;
+    /// For how long attempts to connect for these limiters may pause at most; `None`: there is nothing to connect for.
+    fn wants_link(&self, of: Concerns<'_>) -> Option<Duration>;
 }
+
+/// Which limiters something concerns, by their names. Called under the engine's lock; takes none that is held for long.
+pub(crate) type Concerns<'a> = &'a dyn Fn(&str) -> bool;
 
 /// A place where limiters live, as one instance sees it.
 pub(crate) trait Store: Send + Sync {

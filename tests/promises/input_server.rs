@@ -121,6 +121,27 @@ fn a_key_of_another_type_under_our_name_is_left_alone() {
     }
 }
 
+/// Two versions that keep their records in different ways must not share a limiter, and say so.
+#[test]
+fn a_record_of_another_version_is_named_and_left_alone() {
+    let server = start();
+    let limiter = open_at(&server.url());
+    drop(take(&limiter));
+    wait_for_use(&limiter, 0);
+    let key = format!("fq:{{{NAME}}}");
+    let mut conn = server.conn();
+    let written: Vec<u8> = redis::cmd("HGET").arg(&key).arg("state").query(&mut conn).expect("HGET");
+    redis::cmd("HSET").arg(&key).arg("state").arg(&written[8..]).exec(&mut conn).expect("HSET");
+    for _ in 0..2 {
+        let detail = config_error(limiter.try_acquire(&Request::new()).map(drop));
+        assert!(detail.contains("another version"), "{detail}");
+    }
+    let now: Vec<u8> = redis::cmd("HGET").arg(&key).arg("state").query(&mut conn).expect("HGET");
+    assert_eq!(now, &written[8..]);
+    redis::cmd("HSET").arg(&key).arg("state").arg(&written).exec(&mut conn).expect("HSET");
+    drop(take(&limiter));
+}
+
 #[test]
 fn a_key_that_somebody_overwrites_while_it_is_in_use_is_named_too() {
     let server = start();

@@ -13,6 +13,7 @@ mod p02_close;
 mod p02_deadlines;
 mod p02_races;
 mod p03_conservation;
+mod p03_orphans;
 mod p04_idempotence;
 mod p05_fence;
 mod p06_fifo;

@@ -201,3 +201,34 @@ fn on_a_full_server_everything_works_but_new_requests_and_these_heal() {
         assert_empty(&server, &first);
     }
 }
+
+/// As when two servers take over from one another twice, before either has copied the other's data: the run id is the one
+/// that wrote the state. There are no messages, by which the owners would hear of the dead.
+#[test]
+fn an_older_state_that_comes_back_brings_no_ended_ticket_along() {
+    let server = server();
+    let client = Client::builder(&server.url()).subscribe(false).open().expect("open the client");
+    let limiter = limiter(&client, "a", 1, LEASE);
+    let (given, done) = (limiter.acquire(&Request::new()).expect("a permit"), Completions::new());
+    line_up(&limiter, &done, 0..3);
+    let old = keys("a").map(|key| (run::<Vec<u8>>(&server, &["DUMP", &key]), key));
+    flush(&server);
+    wait_status(&limiter, "all are back", |s| (s.used, s.waiting, s.grace) == (1, 3, Duration::ZERO));
+    given.release().expect("release");
+    let (_, first) = take(&done);
+    first.release().expect("release");
+    let (token, second) = take(&done);
+    assert_eq!(token, 1);
+    let mut put_back = redis::pipe();
+    for (state, key) in &old {
+        put_back.cmd("RESTORE").arg(key).arg(0).arg(state).arg("REPLACE");
+    }
+    put_back.atomic().exec(&mut server.conn()).expect("RESTORE");
+    wait_status(&limiter, "the living are back", |s| (s.used, s.waiting) == (1, 1));
+    assert_kept(&second);
+    second.release().expect("release");
+    let (token, last) = take(&done);
+    assert_eq!(token, 2);
+    drop(last);
+    assert_empty(&server, &limiter);
+}

@@ -193,7 +193,47 @@ fn in_memory_leases_end_when_the_clock_says_so_and_not_before() {
     drop(silent);
 }
 
-/// After a quiet gap nobody can tell the dead from the cut off, but in a second one it is plain.
+/// Two outages closer together than a heartbeat: in between one could report and the other could not.
+#[test]
+fn in_memory_a_live_one_that_could_not_report_between_two_gaps_keeps_its_permit() {
+    let (clock, others) = (Clock::manual(), Clock::manual());
+    let open = |clock: &Clock| {
+        let client = Client::builder("memory:p10-gaps").clock(clock.clone()).open().unwrap();
+        limiter(&client, "a", 1, LEASE)
+    };
+    let permit = open(&clock).acquire(&Request::new()).expect("a permit");
+    let other = open(&others);
+    for gap in [2 * LEASE, LEASE / 20, 2 * LEASE] {
+        others.advance(gap);
+        assert!(other.try_acquire(&Request::new()).expect("ask").is_none(), "a live one's slot was given away");
+    }
+    clock.advance(4 * LEASE); // now it can
+    assert_kept(&permit);
+    permit.release().expect("it was never lost");
+}
+
+/// The same on a server: its clock jumps while one of the two is cut off.
+#[test]
+fn a_live_one_that_could_not_report_between_two_jumps_of_the_clock_keeps_its_permit() {
+    const LONG: Duration = Duration::from_secs(6); // nobody is reaped for 5/12 of it: enough to connect again
+    let server = server();
+    let proxy = Proxy::to(server.port());
+    let (_cut_off, limiter) = open(&proxy.url(), "a", 1, LONG);
+    let permit = limiter.acquire(&Request::new()).expect("a permit");
+    let (_client, other) = open(&server.url(), "a", 1, LONG);
+    proxy.refuse();
+    proxy.cut();
+    for _ in 0..2 {
+        set_clock(&server, 2.0 * LONG.as_micros() as f64);
+        assert!(other.try_acquire(&Request::new()).expect("ask").is_none(), "a live one's slot was given away");
+    }
+    proxy.heal();
+    assert_kept(&permit);
+    permit.release().expect("it was never lost");
+    assert_empty(&server, &other);
+}
+
+/// After a quiet gap nobody can tell the dead from the cut off, but after some in a row it is plain.
 #[test]
 fn in_memory_rare_visitors_who_leave_at_once_find_the_slot_of_the_dead_free() {
     let (clock, stopped) = (Clock::manual(), Clock::manual());
@@ -206,7 +246,7 @@ fn in_memory_rare_visitors_who_leave_at_once_find_the_slot_of_the_dead_free() {
         clock.advance(LEASE * 2);
         open(&clock).try_acquire(&Request::new()).expect("ask").is_some()
     };
-    assert!((0..3).any(|_| visit()), "the slot of the dead is held for ever");
+    assert!((0..4).any(|_| visit()), "the slot of the dead is held for ever");
     drop(silent);
 }
 

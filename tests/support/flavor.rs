@@ -13,7 +13,7 @@ pub enum Flavor {
     Valkey91,
 }
 
-/// Names the one flavor that a run is limited to (`./test.sh quick`).
+/// Names the flavors that a run is limited to, with commas (`./test.sh quick`: one).
 const ONLY: &str = "FAIRQ_TEST_SERVER";
 
 impl Flavor {
@@ -36,7 +36,7 @@ impl Flavor {
     /// less than it says is worth nothing.
     pub fn available() -> Vec<Flavor> {
         if let Some(only) = Flavor::only() {
-            return vec![only];
+            return only;
         }
         let (found, missing): (Vec<_>, Vec<_>) = Flavor::ALL.into_iter().partition(|flavor| flavor.find().is_some());
         let must_have_all = env::var("CI").is_ok_and(|ci| ci == "true");
@@ -62,11 +62,12 @@ impl Flavor {
         format!("FAIRQ_{}", self.name().to_uppercase())
     }
 
-    /// The flavor that the environment limits this run to.
-    fn only() -> Option<Flavor> {
-        let name = env::var(ONLY).ok().filter(|name| !name.is_empty())?;
-        let flavor = Flavor::ALL.into_iter().find(|f| f.name() == name);
-        Some(flavor.unwrap_or_else(|| panic!("{ONLY}={name} is not a known server")))
+    /// The flavors that the environment limits this run to.
+    fn only() -> Option<Vec<Flavor>> {
+        let names = env::var(ONLY).ok().filter(|names| !names.is_empty())?;
+        let find = |name: &str| Flavor::ALL.into_iter().find(|flavor| flavor.name() == name);
+        let known = |name| find(name).unwrap_or_else(|| panic!("{ONLY}: {name} is not a known server"));
+        Some(names.split(',').map(known).collect())
     }
 
     /// Looks in the environment, in `target/servers`, then in `PATH`.

@@ -19,13 +19,17 @@
 // Each test binary compiles this module for itself and uses a part of it.
 #![allow(dead_code, unused_imports)]
 
+mod cluster;
 mod flavor;
 mod proxy;
+mod sentinel;
 mod server;
 mod spawner;
 mod wait;
 
+pub use cluster::Cluster;
 pub use flavor::Flavor;
 pub use proxy::{Held, Proxy};
+pub use sentinel::{SERVICE, Watched};
 pub use server::{Server, ServerBuilder};
 pub use wait::{SOON, eventually, eventually_some};

@@ -15,6 +15,8 @@ use super::{Flavor, spawner};
 
 /// Ports below the ephemeral ones, and so is the cluster bus, 10,000 above.
 const PORTS: std::ops::Range<u16> = 10_400..22_400;
+/// How far above its port a node of a cluster has its bus.
+const BUS: u16 = 10_000;
 /// How many ports are tried before a start is given up.
 const TRIES: u32 = 12;
 /// How long a started server may take to answer.
@@ -36,6 +38,7 @@ pub struct Server {
     port: u16,
     password: Option<String>,
     args: Vec<String>,
+    kind: Kind,
     folder: TempDir,
     child: Mutex<Option<Child>>,
 }
@@ -45,6 +48,17 @@ pub struct ServerBuilder {
     flavor: Flavor,
     password: Option<String>,
     args: Vec<String>,
+    kind: Kind,
+}
+
+/// What the process is started as.
+#[derive(PartialEq, Eq)]
+enum Kind {
+    Alone,
+    /// Needs a second port, the cluster's bus, 10,000 above.
+    OfCluster,
+    /// With the lines of its configuration that are about what it watches.
+    Sentinel(String),
 }
 
 /// Why a start did not lead to an answering server.
@@ -71,6 +85,18 @@ impl ServerBuilder {
         self.arg("--requirepass", password)
     }
 
+    /// Makes it a node of a cluster, which knows no other node yet.
+    pub fn of_cluster(mut self) -> Self {
+        self.kind = Kind::OfCluster;
+        self.arg("--cluster-enabled", "yes")
+    }
+
+    /// Makes it a sentinel that is configured by these lines; other options are not for sentinels.
+    pub fn sentinel(mut self, lines: &str) -> Self {
+        self.kind = Kind::Sentinel(lines.to_owned());
+        self
+    }
+
     /// Starts the server and waits until it answers.
     pub fn start(self) -> Server {
         let mut server = Server {
@@ -78,11 +104,12 @@ impl ServerBuilder {
             port: 0,
             password: self.password,
             args: self.args,
+            kind: self.kind,
             folder: new_folder(),
             child: Mutex::new(None),
         };
         for _ in 0..TRIES {
-            server.port = free_port();
+            server.port = free_port(server.kind == Kind::OfCluster);
             match server.launch() {
                 Ok(()) => return server,
                 Err(StartError::Foreign) => {}
@@ -102,7 +129,7 @@ impl Server {
 
     /// A server to be started with options of its own.
     pub fn builder(flavor: Flavor) -> ServerBuilder {
-        ServerBuilder { flavor, password: None, args: Vec::new() }
+        ServerBuilder { flavor, password: None, args: Vec::new(), kind: Kind::Alone }
     }
 
     /// The flavor for tests that need only one: 7.0, or the first there is.
@@ -229,7 +256,8 @@ impl Server {
         assert_eq!(result, 0, "signal {signal} to the {} server", self.flavor);
     }
 
-    fn try_conn(&self) -> redis::RedisResult<redis::Connection> {
+    /// The same, for a server that may be away.
+    pub fn try_conn(&self) -> redis::RedisResult<redis::Connection> {
         let client = redis::Client::open(self.url())?;
         let conn = client.get_connection_with_timeout(CONNECT)?;
         conn.set_read_timeout(Some(REPLY))?;
@@ -250,6 +278,27 @@ impl Server {
     }
 
     fn command(&self) -> Command {
+        let mut command = match &self.kind {
+            Kind::Sentinel(lines) => self.sentinel_command(lines),
+            _ => self.server_command(),
+        };
+        command.stdin(Stdio::null());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    /// A sentinel keeps its state in its configuration file.
+    fn sentinel_command(&self, lines: &str) -> Command {
+        let (folder, log) = (self.folder().display(), self.log_file());
+        let common = format!("port {}\nbind 127.0.0.1\ndir {folder}\nlogfile {}\n", self.port, log.display());
+        let file = self.folder().join("sentinel.conf");
+        fs::write(&file, common + lines).expect("write the sentinel's configuration");
+        let mut command = Command::new(self.flavor.binary());
+        command.arg(file).arg("--sentinel");
+        command
+    }
+
+    fn server_command(&self) -> Command {
         let mut command = Command::new(self.flavor.binary());
         command.args(["--port", &self.port.to_string()]);
         command.args(["--bind", "127.0.0.1", "--daemonize", "no"]);
@@ -261,8 +310,6 @@ impl Server {
             command.args(["--enable-debug-command", "local"]);
         }
         command.args(&self.args);
-        command.stdin(Stdio::null());
-        command.stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
 
@@ -325,13 +372,14 @@ fn new_folder() -> TempDir {
 
 /// A port that nobody listens on at this moment. Test processes start at
 /// different places, so that they seldom meet.
-fn free_port() -> u16 {
+fn free_port(with_bus: bool) -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let start = (std::process::id().wrapping_mul(37) % 65_536) as u16;
     for _ in PORTS {
         let step = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_add(start);
         let port = PORTS.start + step % (PORTS.end - PORTS.start);
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+        let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+        if is_free(port) && (!with_bus || is_free(port + BUS)) {
             return port;
         }
     }

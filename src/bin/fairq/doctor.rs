@@ -17,8 +17,12 @@ use crate::term::{self, Paint};
 Each line begins with [ok], [warn] (works; you should know) or [bad] (must change).
 Exit status 1 when something must change, 69 when the server cannot be reached.
 
-Example:
-  fairq doctor --url redis://app:secret@redis.internal:6379")]
+Of a cluster every master is examined; behind sentinels, the one that is master now.
+
+Examples:
+  fairq doctor --url redis://app:secret@redis.internal:6379
+  fairq doctor --url redis-cluster://node1:6379,node2:6379
+  fairq doctor --url redis-sentinel://sentinel1:26379,sentinel2:26379/mymaster")]
 pub struct Args {}
 
 /// What one check found.
@@ -93,12 +97,18 @@ pub fn run(url: Option<&str>, _args: &Args) -> Outcome {
 }
 
 fn examine(client: &Client, url: &str, report: &mut Report) -> Result<(), Failure> {
-    match (client.check(), Server::connect(url)) {
+    match (client.check(), Server::connect_all(url)) {
         (Err(error), Err(_)) => not_connected(client, &error, report),
-        (checked, Ok(mut server)) => {
+        (checked, Ok(mut servers)) => {
             report.add(&Finding::ok(format!("connected to {}", client.url())))?;
             report.add_all(checks::library(checked))?;
-            examine_server(&mut server, url, report)
+            let several = servers.len() > 1;
+            servers.iter_mut().enumerate().try_for_each(|(index, server)| {
+                if several || client.url().contains("-sentinel:") {
+                    report.add(&Finding::ok(format!("master {}", server.address)))?;
+                }
+                examine_server(server, url, index, report)
+            })
         }
         (checked, Err(failure)) => {
             report.add_all(checks::library(checked))?;
@@ -119,9 +129,9 @@ fn not_connected(client: &Client, error: &fairq::Error, report: &mut Report) -> 
 }
 
 /// Each check stands alone: one that fails, for want of a right for instance, does not keep the others from running.
-fn examine_server(server: &mut Server, url: &str, report: &mut Report) -> Result<(), Failure> {
+fn examine_server(server: &mut Server, url: &str, index: usize, report: &mut Report) -> Result<(), Failure> {
     report.add_all(checks::or_left_out("role", checks::role(server)))?;
     report.add_all(checks::or_left_out("memory", checks::memory(server)))?;
-    report.add_all(checks::or_left_out("Pub/Sub", checks::pubsub(server, url)))?;
+    report.add_all(checks::or_left_out("Pub/Sub", checks::pubsub(server, url, index)))?;
     report.add_all(checks::or_left_out("latency", checks::latency(server)))
 }

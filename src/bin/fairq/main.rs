@@ -15,6 +15,7 @@ mod run;
 mod server;
 mod show;
 mod signals;
+mod soak;
 mod term;
 mod workers;
 
@@ -45,7 +46,8 @@ FAIRQ_LOG=error|warn|info|debug|trace sets what is logged to stderr.";
 #[derive(Parser)]
 #[command(name = "fairq", version, about, after_help = AFTER_HELP, max_term_width = 110)]
 struct Cli {
-    /// Where the limiters live: redis://[user:password@]host[:port][/db], rediss://…, unix:///path
+    /// Where the limiters live: redis://[user:password@]host[:port][/db], redis-cluster://host:port,…,
+    /// redis-sentinel://host:port,…/SERVICE, rediss… for TLS, unix:///path
     #[arg(long, global = true, env = "FAIRQ_URL", hide_env_values = true, value_name = "URL", display_order = 900)]
     url: Option<String>,
     #[command(subcommand)]
@@ -78,12 +80,17 @@ enum Command {
     Doctor(doctor::Args),
     /// Measure what the limit costs here, beside the floors of this machine
     Bench(bench::Args),
+    /// Work and break things at random for as long as you like, and check the promises all the time
+    Soak(soak::Args),
     /// One process of `demo`.
     #[command(hide = true)]
     DemoWorker(demo::WorkerArgs),
     /// One process of `bench`.
     #[command(hide = true)]
     BenchWorker(bench::WorkerArgs),
+    /// One process of `soak`.
+    #[command(hide = true)]
+    SoakWorker(soak::WorkerArgs),
 }
 
 fn main() -> ExitCode {
@@ -113,8 +120,10 @@ fn dispatch(cli: Cli) -> Outcome {
         Command::Revoke(args) => operate::revoke(url, &args),
         Command::Doctor(args) => doctor::run(url, &args),
         Command::Bench(args) => bench::run(url, &args),
+        Command::Soak(args) => soak::run(url, &args),
         Command::DemoWorker(args) => demo::work(url, &args),
         Command::BenchWorker(args) => bench::work(url, &args),
+        Command::SoakWorker(args) => soak::work(url, &args),
     }
 }
 
@@ -123,6 +132,7 @@ fn dispatch(cli: Cli) -> Outcome {
 fn log_to_stderr(command: &Command) {
     let usual = match command {
         Command::Demo(_) | Command::DemoWorker(_) | Command::BenchWorker(_) | Command::Run(_) => LevelFilter::ERROR,
+        Command::Soak(_) | Command::SoakWorker(_) => LevelFilter::OFF,
         _ => LevelFilter::WARN,
     };
     let level = std::env::var("FAIRQ_LOG").ok().and_then(|text| text.parse().ok()).unwrap_or(usual);

@@ -6,16 +6,17 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use crate::clock;
-use crate::exit::{Failure, SOFTWARE};
+use crate::exit::{Failure, SOFTWARE, USAGE};
 
-const CONNECT: Duration = Duration::from_secs(5);
-const REPLY: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What scripts are called by, for the server's own count of them.
 const SCRIPT_COMMANDS: [&str; 6] = ["eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro"];
 
 pub struct Server {
     pub conn: redis::Connection,
+    /// Which one it is, where a URL does not say so.
+    pub address: String,
 }
 
 /// How often scripts ran, and how long the server spent on them.
@@ -26,14 +27,21 @@ pub struct Scripts {
 }
 
 impl Server {
+    /// The one server that limiters of this URL live on.
     pub fn connect(url: &str) -> Result<Server, Failure> {
-        install_tls();
-        let client = redis::Client::open(url)?;
-        let conn = client.get_connection_with_timeout(CONNECT)?;
-        // Connecting with a timeout leaves the connection without any.
-        conn.set_read_timeout(Some(REPLY))?;
-        conn.set_write_timeout(Some(REPLY))?;
-        Ok(Server { conn })
+        let all = Server::connect_all(url)?;
+        let count = all.len();
+        let only = all.into_iter().next().filter(|_| count == 1);
+        only.ok_or_else(|| {
+            Failure::new(USAGE, format!("there are {count} masters, where one is meant"))
+                .hint("a single server, a cluster of one master, or a service behind sentinels")
+        })
+    }
+
+    /// Every master that limiters of this URL live on.
+    pub fn connect_all(url: &str) -> Result<Vec<Server>, Failure> {
+        let all = fairq::bench_support::connect_all(url, TIMEOUT)?;
+        Ok(all.into_iter().map(|(address, conn)| Server { conn, address }).collect())
     }
 
     /// One section of INFO, as names and values.
@@ -57,6 +65,11 @@ impl Server {
         let info = self.info("cpu")?;
         let seconds = |name: &str| info.get(name).and_then(|value| value.parse::<f64>().ok()).unwrap_or(0.0);
         Ok(seconds("used_cpu_user") + seconds("used_cpu_sys"))
+    }
+
+    /// Ends the connection that the server knows by this address.
+    pub fn kill_client(&mut self, address: &str) -> Result<(), Failure> {
+        Ok(redis::cmd("CLIENT").arg("KILL").arg("ADDR").arg(address).exec(&mut self.conn)?)
     }
 
     pub fn ping(&mut self) -> Result<(), Failure> {
@@ -98,12 +111,6 @@ pub fn time_calls(times: usize, mut call: impl FnMut() -> Result<(), Failure>) -
         taken.saturating_record(clock::now_ns() - start);
     }
     Ok(taken)
-}
-
-/// rustls asks for a provider and panics without one. A second installation fails, which is as good.
-fn install_tls() {
-    #[cfg(feature = "tls")]
-    let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
 fn parse_info(text: &str) -> HashMap<String, String> {

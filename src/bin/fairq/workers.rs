@@ -1,4 +1,4 @@
-//! Real processes for `demo` and `bench`: this program again, with a hidden subcommand, spoken to in lines.
+//! Real processes for `demo`, `bench` and `soak`: this program again, with a hidden subcommand, spoken to in lines.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -68,6 +68,13 @@ impl Worker {
         self.child.kill()?;
         self.child.wait()?;
         Ok(())
+    }
+
+    /// Stops it (SIGSTOP), or lets it go on (SIGCONT).
+    pub fn signal(&self, number: i32) -> Result<(), Failure> {
+        // SAFETY: a plain system call; the child has not been waited for, so the id is its own.
+        let result = unsafe { libc::kill(self.child.id() as i32, number) };
+        if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error().into()) }
     }
 
     /// Closes its stdin, so that it begins to end; the drop waits for that.

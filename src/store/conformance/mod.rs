@@ -2,23 +2,27 @@
 //! the same state. This is what makes the model the specification of the scripts.
 //!
 //! Times differ between the two, so orders, fences and epochs are compared by rank, and leases are so long that only
-//! the test itself lets an instance expire or a grace end.
+//! the test itself lets an instance expire or a grace end. On the simulation's server both share a clock: there everything is
+//! compared as it is, and time passes as it likes.
 
 mod plan;
 #[path = "../../../tests/support/mod.rs"]
 mod support;
 mod twins;
 mod view;
+mod wire;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use ::redis::{self, Value};
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
+use self::plan::{Op, Plan};
 use self::support::{Flavor, Server};
 use self::twins::Twins;
 pub(crate) use self::view::State;
+use self::wire::{InMemory, Sockets, Wire};
 use super::model::{Caller, Model};
 use super::*;
 
@@ -28,20 +32,90 @@ const LEASE_MS: u64 = 3_600_000;
 
 fn compare(flavor: Flavor) {
     let server = Server::start(flavor);
-    let mut runner = TestRunner::new(Config { cases: 200, failure_persistence: None, ..Config::default() });
-    let result = runner.run(&plan::ops(), |ops| {
+    let result = runner(200).run(&plan::ops(false), |ops| {
         let mut connection = server.conn();
         let _: Value = redis::cmd("FLUSHALL").query(&mut connection).unwrap();
         let mut subscriber = server.conn();
         subscriber.send_packed_command(&redis::cmd("PSUBSCRIBE").arg("fq:*").get_packed_command()).unwrap();
         subscriber.recv_response().unwrap();
-        let mut twins = Twins::new(connection, subscriber);
+        let mut twins = Twins::new(Box::new(Sockets { connection, subscriber }), None);
         ops.iter().for_each(|op| twins.apply(op));
         Ok(())
     });
     if let Err(error) = result {
         panic!("{flavor}: {error}");
     }
+}
+
+fn runner(cases: u32) -> TestRunner {
+    TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() })
+}
+
+/// The same on the simulation's server, with scripts that may be others than ours. `Err` says where they differ.
+pub(crate) fn compare_simulated(cases: u32, rewrite: Option<crate::simulation::redis::Rewrite>) -> Result<(), String> {
+    let mut runner = match rewrite {
+        None => runner(cases),
+        Some(_) => {
+            // Of a mutant it is only asked whether it differs.
+            let config = Config { cases, failure_persistence: None, max_shrink_iters: 0, ..Config::default() };
+            TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
+        }
+    };
+    let server = InMemory::new(rewrite);
+    let result = runner.run(&plan::ops(true), |ops| {
+        let mut wire = server.clone();
+        wire.ask(&redis::cmd("FLUSHALL"));
+        let mut twins = Twins::new(Box::new(wire), Some(1_700_000_000_000_000));
+        ops.iter().for_each(|op| twins.apply(op));
+        Ok(())
+    });
+    result.map_err(|error| error.to_string())
+}
+
+#[test]
+fn the_simulated_server_does_what_the_model_says() {
+    if let Err(error) = compare_simulated(400, None) {
+        panic!("{error}");
+    }
+}
+
+/// More than one call may look at: what is left is for the next, and each step is the model's.
+#[test]
+fn a_crowd_is_served_and_dropped_batch_by_batch() {
+    compare_crowd(None);
+}
+
+/// A loss of state, and a grant in the same microsecond as one before it: two tickets have one fence.
+#[test]
+fn tickets_that_share_a_fence_are_two() {
+    let mut twins = Twins::new(Box::new(InMemory::new(None)), Some(1_700_000_000_000_000));
+    let (ann, bob) = (0, 1);
+    twins.bare(ann, &Plan::Acquire { no: 2, cost: 1, may_wait: true, old_order: false });
+    twins.apply(&Op::Lose);
+    twins.bare(bob, &Plan::Acquire { no: 1, cost: 1, may_wait: true, old_order: false });
+    twins.bare(ann, &Plan::Restore(vec![(2, RestoreKind::Held)]));
+    assert_eq!(twins.state().held.len(), 2);
+    twins.bare(ann, &Plan::Release(vec![(2, true)]));
+    assert_eq!(twins.state().held.len(), 1);
+}
+
+pub(crate) fn compare_crowd(rewrite: Option<crate::simulation::redis::Rewrite>) {
+    let mut twins = Twins::new(Box::new(InMemory::new(rewrite)), Some(1_700_000_000_000_000));
+    let crowd = |from: u64| Plan::Restore((from..from + 300).map(|no| (no, RestoreKind::Waiting)).collect());
+    let (ann, bob, cy) = (0, 1, 2);
+    twins.bare(ann, &crowd(1));
+    twins.bare(bob, &Plan::Limit(1000));
+    twins.syncs(bob, 6);
+    twins.bare(cy, &crowd(1001));
+    twins.bare(bob, &Plan::Limit(1)); // what costs two can never fit now
+    twins.syncs(bob, 6);
+    for _ in 0..3 {
+        twins.apply(&Op::Advance(45)); // ann and cy do not report
+        twins.syncs(bob, 1);
+    }
+    twins.syncs(bob, 10);
+    let left = twins.state();
+    assert!(left.queue.is_empty() && left.held.is_empty(), "{left:?}");
 }
 
 #[test]

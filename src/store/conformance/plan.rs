@@ -28,6 +28,8 @@ pub(super) enum Op {
     Restart,
     /// The instance connects anew; `false`: an older connection's command arrives after that.
     Reconnect(usize, bool),
+    /// Time passes, in hundredths of a lease; the wall clock may be set back, too. Only where both sides share a clock.
+    Advance(i64),
 }
 
 /// Which epoch the caller knows.
@@ -36,6 +38,8 @@ pub(super) enum Knows {
     Latest,
     Nothing,
     First,
+    /// One that the store has forgotten again.
+    Later,
 }
 
 /// A verb with what both sides agree on; orders and fences are each side's own.
@@ -84,9 +88,15 @@ pub(super) fn plans() -> impl Strategy<Value = Plan> {
     ]
 }
 
-pub(super) fn ops() -> impl Strategy<Value = Vec<Op>> {
+/// `timed`: both sides share a clock.
+pub(super) fn ops(timed: bool) -> impl Strategy<Value = Vec<Op>> {
     let instance = 0..INSTANCES.len();
-    let knows = prop_oneof![8 => Just(Knows::Latest), 1 => Just(Knows::Nothing), 1 => Just(Knows::First)];
+    let knows = prop_oneof![
+        16 => Just(Knows::Latest),
+        2 => Just(Knows::Nothing),
+        2 => Just(Knows::First),
+        1 => Just(Knows::Later)
+    ];
     let declares = prop::option::weighted(0.1, 1..5u64);
     let verb = (instance.clone(), knows, prop::bool::weighted(0.4), declares, plans())
         .prop_map(|(instance, knows, bare, declares, verb)| Op::Verb { instance, knows, bare, declares, verb });
@@ -99,7 +109,13 @@ pub(super) fn ops() -> impl Strategy<Value = Vec<Op>> {
         1 => Just(Op::Restart),
         2 => (instance, prop::bool::weighted(0.7)).prop_map(|(i, newer)| Op::Reconnect(i, newer)),
     ];
-    prop::collection::vec(op, 1..60)
+    let step =
+        prop_oneof![Just(0i64), Just(1), Just(8), Just(33), Just(45), Just(51), Just(70), Just(101), -60..200i64];
+    let op = prop_oneof![
+        (if timed { 2 } else { 100_000_000 }) => op,
+        1 => step.prop_map(Op::Advance),
+    ];
+    prop::collection::vec(op, 1..if timed { 100 } else { 60 })
 }
 
 /// What one side has told of epochs and tickets.
@@ -117,12 +133,13 @@ impl Memory {
             Knows::Latest => latest,
             Knows::Nothing => 0,
             Knows::First => first,
+            Knows::Later => latest + 1_000_000_000,
         };
         let settings = Settings {
             limit: declares.unwrap_or(2),
             max_queue: 5,
             lease: LEASE_MS,
-            idle: 2 * LEASE_MS,
+            idle: 1000 * LEASE_MS,
             ..Settings::default()
         };
         let declaration = Declaration {
@@ -159,7 +176,10 @@ impl Memory {
                 Verb::Release(permits.iter().map(pair).collect())
             }
             Plan::Cancel(tickets) => Verb::Cancel(tickets.clone()),
-            Plan::PutBack(no, right) => Verb::PutBack { no: *no, fence: self.fence(instance, *no) + u64::from(!right) },
+            // 0: it was admitted locally.
+            Plan::PutBack(no, right) => {
+                Verb::PutBack { no: *no, fence: if *right { self.fence(instance, *no) } else { no % 2 } }
+            }
             Plan::Sync(heads) => Verb::Sync { version: 0, heads: heads.clone() },
             Plan::Restore(tickets) => {
                 let one = |(no, kind): &(u64, RestoreKind)| Restored {

@@ -1,9 +1,10 @@
 //! Both sides, doing the same.
 
-use redis::{Connection, Value};
+use redis::Value;
 
 use super::plan::{Knows, Memory, Op, Plan};
 use super::view::{Redis, field, timeless};
+use super::wire::Wire;
 use super::*;
 
 /// Both sides, and what they are called with.
@@ -15,17 +16,20 @@ pub(super) struct Twins {
     /// The next command of the instance comes from the connection before.
     stale: [bool; 3],
     run: u64,
+    /// The one clock of both sides. With none, each has its own, and times are not compared.
+    clock: Option<u64>,
 }
 
 impl Twins {
-    pub(super) fn new(connection: Connection, subscriber: Connection) -> Self {
+    pub(super) fn new(wire: Box<dyn Wire>, clock: Option<u64>) -> Self {
         Twins {
-            redis: Redis::new(connection, subscriber),
+            redis: Redis::new(wire),
             model: Model::new(),
             model_memory: Memory::default(),
             generations: [2; 3],
             stale: [false; 3],
             run: 1,
+            clock,
         }
     }
 
@@ -60,6 +64,9 @@ impl Twins {
                 self.verb(0, Knows::Latest, false, None, &Plan::Restore(Vec::new()));
             }
             Op::Restart => self.run += 1,
+            Op::Advance(part) => {
+                self.clock = self.clock.map(|now| now.saturating_add_signed(1000 * part * LEASE_MS as i64 / 100))
+            }
             Op::Reconnect(instance, newer) => {
                 if *newer {
                     self.generations[*instance] += 1;
@@ -68,6 +75,19 @@ impl Twins {
                 }
             }
         }
+    }
+
+    /// A verb of one who says that it has nothing to lose.
+    pub(super) fn bare(&mut self, instance: usize, plan: &Plan) {
+        self.verb(instance, Knows::Latest, true, None, plan);
+    }
+
+    pub(super) fn syncs(&mut self, instance: usize, times: usize) {
+        (0..times).for_each(|_| self.bare(instance, &Plan::Sync(Vec::new())));
+    }
+
+    pub(super) fn state(&self) -> State {
+        self.model.state().expect("a limiter")
     }
 
     pub(super) fn verb(&mut self, instance: usize, knows: Knows, bare: bool, declares: Option<u64>, plan: &Plan) {
@@ -83,19 +103,25 @@ impl Twins {
             verb: memory.verb(instance, plan),
         };
         let asked = call(&self.model_memory);
-        let (expected, others) = self.model.call(&caller, &asked.header, &asked.verb, wall());
+        let now = self.clock.unwrap_or_else(wall);
+        self.redis.wire.set_wall(now);
+        let (expected, others) = self.model.call(&caller, &asked.header, &asked.verb, now);
         let got = self.redis.call(&caller, &call(&self.redis.memory));
         self.model_memory.learn(instance, &expected);
         self.redis.memory.learn(instance, &got);
-        assert_eq!(timeless(got), timeless(expected), "answer to {plan:?} by {instance}");
+        match self.clock {
+            Some(_) => assert_eq!(sorted(got), sorted(expected), "answer to {plan:?} by {instance}"),
+            None => assert_eq!(timeless(got), timeless(expected), "answer to {plan:?} by {instance}"),
+        }
         self.compare_messages(others);
         assert_eq!(self.redis.state(), self.model.state(), "state after {plan:?} by {instance}");
     }
 
     pub(super) fn compare_messages(&mut self, expected: Vec<(Arc<str>, Notice)>) {
         let heard = self.redis.heard(expected.len());
+        let exact = self.clock;
         let hide = |(owner, notice): (String, Notice)| match notice {
-            Notice::Granted { no, .. } => (owner, Notice::Granted { no, fence: 0, order: 0 }),
+            Notice::Granted { no, .. } if exact.is_none() => (owner, Notice::Granted { no, fence: 0, order: 0 }),
             other => (owner, other),
         };
         let index = |owner: &str| INSTANCES.iter().position(|name| *name == owner).unwrap();
@@ -112,6 +138,12 @@ impl Twins {
         want.sort_by(|a, b| a.0.cmp(&b.0));
         assert_eq!(got, want, "what others were told");
     }
+}
+
+/// An answer as it is; but the order of its notices says nothing.
+fn sorted(mut answer: Answer) -> Answer {
+    answer.notices.sort_by_key(|notice| format!("{notice:?}"));
+    answer
 }
 
 fn wall() -> u64 {

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use redis::{Connection, Value};
+use redis::Value;
 
 use super::plan::Memory;
+use super::wire::Wire;
 use super::*;
 use crate::store::redis::test_access as scripts;
 
@@ -85,18 +86,17 @@ pub(super) mod field {
 }
 
 pub(super) struct Redis {
-    connection: Connection,
-    subscriber: Connection,
+    pub wire: Box<dyn Wire>,
     pub memory: Memory,
 }
 
 impl Redis {
-    pub(super) fn new(connection: Connection, subscriber: Connection) -> Self {
-        Redis { connection, subscriber, memory: Memory::default() }
+    pub(super) fn new(wire: Box<dyn Wire>) -> Self {
+        Redis { wire, memory: Memory::default() }
     }
 
     pub(super) fn call(&mut self, caller: &Caller, call: &Call) -> Answer {
-        let value = match scripts::run(&mut self.connection, call, caller) {
+        let value = match self.wire.ask(&scripts::command(call, caller)) {
             Value::ServerError(error) => panic!("{call:?}: {} {:?}", error.code(), error.details()),
             value => value,
         };
@@ -150,26 +150,24 @@ impl Redis {
     pub(super) fn poke(&mut self, index: usize, value: &str) {
         let script = "local s = redis.call('HGET', KEYS[1], 'state')
             if not s then return end
-            local n = { struct.unpack('<dddddddddddddddddddddddd', s) }
+            local n = { struct.unpack('<ddddddddddddddddddddddddd', s) }
             if ARGV[2] ~= '1' or n[tonumber(ARGV[1]) + 1] > 0 then n[tonumber(ARGV[1]) + 1] = tonumber(ARGV[2]) end
-            redis.call('HSET', KEYS[1], 'state', struct.pack('<dddddddddddddddddddddddd', unpack(n, 1, 24)))";
+            redis.call('HSET', KEYS[1], 'state', struct.pack('<ddddddddddddddddddddddddd', unpack(n, 1, 25)))";
         let hash = self.keys()[0].clone();
         let _: Value = self.ask(redis::cmd("EVAL").arg(script).arg(1).arg(hash).arg(index).arg(value));
     }
 
     pub(super) fn ask<T: redis::FromRedisValue>(&mut self, cmd: &mut redis::Cmd) -> T {
-        cmd.query(&mut self.connection).expect("the server answers")
+        redis::from_redis_value(self.wire.ask(cmd)).expect("an answer of this type")
     }
 
-    /// The next message to any instance, as a row for each notice.
+    /// The next messages to any instance, as a row for each notice.
     pub(super) fn heard(&mut self, count: usize) -> Vec<(String, Notice)> {
         let mut all = Vec::new();
-        while all.len() < count {
-            let Value::Array(parts) = self.subscriber.recv_response().expect("a message") else { continue };
-            let [_, _, channel, payload] = &parts[..] else { continue };
-            let text = |value: &Value| redis::from_redis_value_ref::<String>(value).unwrap();
-            let owner = text(channel).trim_start_matches("fq:").to_owned();
-            for notice in scripts::message(&text(payload)) {
+        while all.len() < count || self.wire.has_more() {
+            let (channel, payload) = self.wire.hear();
+            let owner = channel.trim_start_matches("fq:").to_owned();
+            for notice in scripts::message(&payload) {
                 all.push((owner.clone(), notice));
             }
         }

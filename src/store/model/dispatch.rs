@@ -39,24 +39,25 @@ impl Model {
                 self.tell(&id, Notice::Impossible { no: id.no, limit: self.settings().limit });
             } else if cost > self.free() {
                 return false; // nobody passes the head
-            } else {
-                self.grant(&id);
+            } else if let Some((fence, order)) = self.grant(&id) {
+                self.tell(&id, Notice::Granted { no: id.no, fence, order });
             }
         }
         true
     }
 
-    fn grant(&mut self, id: &TicketId) {
+    /// Fence and order of the permit.
+    pub(super) fn grant(&mut self, id: &TicketId) -> Option<(u64, u64)> {
         let fence = (self.fence + 1).max(self.now);
-        let Some(record) = self.tickets.get_mut(id) else { return };
+        let record = self.tickets.get_mut(id)?;
         record.fence = Some(fence);
         let (cost, order) = (record.cost, record.order);
         self.fence = fence;
         self.used += cost;
         self.granted += 1;
         self.queue.remove(&(order, id.clone()));
-        self.held.insert(fence, id.clone());
-        self.tell(id, Notice::Granted { no: id.no, fence, order });
+        self.held.insert((fence, id.clone()));
+        Some((fence, order))
     }
 
     pub(super) fn tell(&mut self, id: &TicketId, notice: Notice) {
@@ -105,7 +106,8 @@ impl Model {
         let page: Vec<(u64, TicketId)> = match self.sweep {
             Sweep::Off => return,
             Sweep::Held(seen) => {
-                self.held.range(seen + 1..).take(BATCH).map(|(fence, id)| (*fence, id.clone())).collect()
+                let start = (seen + 1, TicketId { instance: "".into(), no: 0 });
+                self.held.range(start..).take(BATCH).cloned().collect()
             }
             Sweep::Queue(seen) => {
                 let start = (seen + 1, TicketId { instance: "".into(), no: 0 });

@@ -4,6 +4,9 @@
 use super::*;
 use crate::settings::OVERRIDABLE;
 
+/// Of so many held tickets, the oldest, a caller is reminded.
+const REMINDED: usize = 1024;
+
 /// What a verb needs of its caller.
 pub(super) struct Needs {
     /// The verb means nothing before the caller's tickets are known.
@@ -22,18 +25,19 @@ impl Model {
         wall: u64,
     ) -> Result<(), Box<Verdict>> {
         self.more = false;
-        let before = self.read_clock(wall);
         if self.instances.get(&caller.instance).is_some_and(|i| i.generation > caller.generation) {
             return Err(Box::new(Verdict::Refused));
         }
         if !self.exists && header.declaration.declared.is_empty() {
             return Err(Box::new(Verdict::NoSuchLimiter));
         }
-        if !self.exists || self.run != caller.run {
+        let before = self.read_clock(wall); // a call that was turned away has not broken a silence
+        // A caller that knows a later epoch tells that an older state has come back.
+        if !self.exists || self.run != caller.run || header.epoch > self.epoch {
             self.begin_epoch(caller, header);
         } else {
             if header.declaration.declares {
-                self.adopt(&header.declaration);
+                self.adopt(&header.declaration, false);
             }
             self.note_what_callers_remember(header, before);
         }
@@ -51,8 +55,12 @@ impl Model {
             self.grace = self.grace_end();
         }
         if !self.tickets.is_empty() && self.now - before > self.lease_us() / 2 {
+            if before < self.calm && self.gaps < 2 {
+                self.gaps += 1; // it cut the time to report after another one short, and counts with that
+            } else {
+                (self.gaps, self.excused) = (0, before);
+            }
             self.calm = self.now + self.lease_us() * 5 / 12;
-            self.excused = before;
         }
     }
 
@@ -62,15 +70,17 @@ impl Model {
 
     fn begin_epoch(&mut self, caller: &Caller, header: &Header) {
         let remembered = self.exists || header.epoch != 0;
-        self.adopt(&header.declaration);
+        self.adopt(&header.declaration, true);
         self.exists = true;
-        self.epoch = (self.epoch + 1).max(header.epoch + 1).max(self.now);
+        // Never one that somebody else remembers, also when the clock was set back and the caller had missed one.
+        self.epoch = (self.epoch + 1).max(header.epoch + 1 + self.now % 1_000_000).max(self.now);
         self.run = caller.run.clone();
         self.used = 0;
         self.sweep = Sweep::Off;
         self.again = false;
         self.calm = 0;
         self.excused = 0;
+        self.gaps = 0;
         self.grace = if remembered { self.grace_end() } else { 0 };
         self.queue.clear();
         self.held.clear();
@@ -82,16 +92,29 @@ impl Model {
     /// Every verb leaves its caller at least three quarters of a lease.
     fn count_in(&mut self, caller: &Caller, declaration: &Declaration, known: bool, joins: bool) {
         if known {
-            if let Some(record) = self.instances.get_mut(&caller.instance) {
-                record.generation = record.generation.max(caller.generation);
-            }
+            let Some(record) = self.instances.get_mut(&caller.instance) else { return };
+            let raised = record.generation < caller.generation;
+            record.generation = caller.generation;
             self.renew(&caller.instance, false);
+            if raised {
+                self.remind(&caller.instance);
+            }
         } else if joins {
             let expiry = self.now + self.lease_us();
             let record =
                 InstanceRecord { expiry, generation: caller.generation, description: declaration.description.clone() };
             self.instances.insert(caller.instance.clone(), record);
             self.expiries.insert((expiry, caller.instance.clone()));
+        }
+    }
+
+    /// It has connected anew: what it holds may have been granted to a command of an older connection that came through
+    /// when the instance, and its generation with it, was forgotten here.
+    fn remind(&mut self, instance: &Arc<str>) {
+        let held = self.held.iter().take(REMINDED).filter(|(_, id)| id.instance == *instance);
+        for (fence, id) in held.cloned().collect::<Vec<_>>() {
+            let order = self.tickets.get(&id).map_or(0, |record| record.order);
+            self.tell(&id, Notice::Granted { no: id.no, fence, order });
         }
     }
 
@@ -102,10 +125,10 @@ impl Model {
         }
     }
 
-    /// Takes over a caller's configuration where it is newer.
-    pub(super) fn adopt(&mut self, theirs: &Declaration) {
+    /// Takes over a caller's configuration where it is newer; `anew`: it is a new version in any case.
+    pub(super) fn adopt(&mut self, theirs: &Declaration, anew: bool) {
         let stamp = if theirs.declares { self.now.max(self.config.declared_at + 1) } else { theirs.declared_at };
-        let mut changed = self.version == 0;
+        let mut changed = anew;
         let differs = !theirs.declared.is_empty() && theirs.declared != self.config.declared;
         if differs && (stamp > self.config.declared_at || self.config.declared.is_empty()) {
             self.config.declared = theirs.declared.clone();

@@ -6,11 +6,12 @@ mod dispatch;
 mod enter;
 mod verbs;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Answer, Header, Notice, TicketNo, Verb, Verdict};
+use crate::map::HashMap;
 use crate::settings::{ConfigView, Declaration};
 
 /// A ticket's name: its instance, and its number there.
@@ -83,13 +84,16 @@ pub(crate) struct Model {
     calm: u64,
     /// Before `calm`, nobody is reaped whose lease ended after this.
     excused: u64,
+    /// How many gaps in a row left nobody the time to report.
+    gaps: u64,
     sweep: Sweep,
     again: bool,
     revokes: u64,
     hold: u64,
     granted: u64,
     queue: BTreeSet<(u64, TicketId)>,
-    held: BTreeMap<u64, TicketId>,
+    /// By fence. Two may have the same one, after a loss of state in the microsecond of a grant.
+    held: BTreeSet<(u64, TicketId)>,
     tickets: HashMap<TicketId, TicketRecord>,
     instances: HashMap<Arc<str>, InstanceRecord>,
     expiries: BTreeSet<(u64, Arc<str>)>,
@@ -115,15 +119,16 @@ impl Model {
             grace: 0,
             calm: 0,
             excused: 0,
+            gaps: 0,
             sweep: Sweep::Off,
             again: false,
             revokes: 0,
             hold: 0,
             granted: 0,
             queue: BTreeSet::new(),
-            held: BTreeMap::new(),
-            tickets: HashMap::new(),
-            instances: HashMap::new(),
+            held: BTreeSet::new(),
+            tickets: HashMap::default(),
+            instances: HashMap::default(),
             expiries: BTreeSet::new(),
             messages: Vec::new(),
             more: false,
@@ -239,7 +244,7 @@ impl Model {
         instances.sort();
         self.exists.then(|| super::conformance::State {
             queue: self.queue.iter().map(|(_, id)| row(id)).collect(),
-            held: self.held.values().map(row).collect(),
+            held: self.held.iter().map(|(_, id)| row(id)).collect(),
             instances,
             used: self.used,
             granted: self.granted,
@@ -275,7 +280,7 @@ impl Model {
         let record = self.tickets.remove(id)?;
         match record.fence {
             Some(fence) => {
-                self.held.remove(&fence);
+                self.held.remove(&(fence, id.clone()));
                 self.used -= record.cost;
             }
             None => {

@@ -58,7 +58,11 @@ impl Model {
         }
         let order = if old_order != 0 { old_order } else { (self.order + 1).max(self.now) };
         self.order = self.order.max(order);
+        let at_once = self.admits_at_once(cost);
         self.insert_queued(id, cost, order, label);
+        if at_once {
+            self.grant(id);
+        }
         self.dispatch();
         if !may_wait && self.standing(id) == Standing::Queued {
             self.forget(id);
@@ -68,14 +72,18 @@ impl Model {
     }
 
     fn has_room(&self, cost: u64) -> bool {
-        let at_once = self.queue.is_empty() && !self.config.paused() && self.now >= self.grace && cost <= self.free();
-        at_once || self.waiting() < self.settings().max_queue
+        self.admits_at_once(cost) || self.waiting() < self.settings().max_queue
+    }
+
+    /// Nobody waits, and it fits.
+    fn admits_at_once(&self, cost: u64) -> bool {
+        self.queue.is_empty() && !self.config.paused() && self.now >= self.grace && cost <= self.free()
     }
 
     fn release(&mut self, permits: impl Iterator<Item = (TicketId, u64)>) -> Verdict {
         let mut verdicts = Vec::new();
         for (id, fence) in permits {
-            let held = self.held.get(&fence) == Some(&id);
+            let held = self.held.contains(&(fence, id.clone()));
             if held && let Some(record) = self.forget(&id) {
                 let slot_time = self.now.saturating_sub(fence).saturating_mul(record.cost);
                 self.learn_hold_time(slot_time.min(1 << 52));
@@ -107,7 +115,7 @@ impl Model {
     }
 
     fn put_back(&mut self, id: &TicketId, fence: u64) -> Verdict {
-        if self.held.get(&fence) == Some(id)
+        if self.held.contains(&(fence, id.clone()))
             && let Some(record) = self.forget(id)
         {
             self.insert_queued(id, record.cost, record.order, &record.label);
@@ -143,7 +151,7 @@ impl Model {
     }
 
     fn restore(&mut self, caller: &Caller, header: &Header, tickets: &[Restored]) -> Verdict {
-        self.adopt(&header.declaration);
+        self.adopt(&header.declaration, false);
         self.renew(&caller.instance, true);
         let mut standings = Vec::new();
         for ticket in tickets {
@@ -175,7 +183,7 @@ impl Model {
         let record =
             TicketRecord { cost: ticket.cost, order: ticket.order, label: ticket.label.clone(), fence: Some(fence) };
         self.tickets.insert(id.clone(), record);
-        self.held.insert(fence, id.clone());
+        self.held.insert((fence, id.clone()));
         self.used += ticket.cost;
         self.fence = self.fence.max(fence);
     }
@@ -239,7 +247,7 @@ impl Model {
     fn list(&mut self, held: bool, offset: usize, count: usize) -> Verdict {
         self.dispatch();
         let rows = match held {
-            true => self.held.values().skip(offset).take(count).map(|id| self.row(id)).collect(),
+            true => self.held.iter().skip(offset).take(count).map(|(_, id)| self.row(id)).collect(),
             false => self.queue.iter().skip(offset).take(count).map(|(_, id)| self.row(id)).collect(),
         };
         Verdict::List { rows, now: self.now }

@@ -1,4 +1,5 @@
-//! Not part of the API: what `fairq bench` needs of the scripts to find out how fast Redis takes them.
+//! Not part of the API: what the command `fairq` and the fault tests need of the store: connections to the servers
+//! themselves, how fast they take the scripts, and what tells those apart on the wire.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ use redis::Value;
 use super::connect::{RedisOptions, server_info};
 use super::encode::{By, Sender, command};
 use super::script::Script;
-use super::{decode, fault, keys::keys_of};
+use super::{decode, examine, fault, keys::keys_of};
 use crate::Error;
 use crate::settings::{Declaration, Settings};
 use crate::store::{Call, Header, StoreError, Verb, Verdict};
@@ -27,6 +28,21 @@ pub fn pipelined_ceiling(url: &str, waiters: u64, seconds: f64) -> Result<f64, E
     let result = bench.run(waiters, seconds).map_err(to_error);
     bench.tidy();
     result
+}
+
+/// A connection to each master that the URL leads to, by its address, with `timeout` for everything.
+///
+/// # Errors
+/// Whatever keeps one of them from being reached.
+pub fn connect_all(url: &str, timeout: Duration) -> Result<Vec<(String, redis::Connection)>, Error> {
+    let options = RedisOptions::parse(url, timeout, timeout, false)?;
+    let all = examine::connect_all(&options).map_err(to_error)?;
+    Ok(all.into_iter().map(|(address, connection)| (address.to_string(), connection)).collect())
+}
+
+/// The name of each script, and the SHA-1 by which it is called.
+pub fn script_hashes() -> Vec<(&'static str, String)> {
+    super::script::all().into_iter().map(|script| (script.name, script.sha.clone())).collect()
 }
 
 fn to_error(error: StoreError) -> Error {
@@ -50,15 +66,15 @@ struct Bench {
 
 impl Bench {
     fn open(options: &RedisOptions) -> Result<Self, StoreError> {
-        let mut connection = options.connect()?;
-        let run_id = server_info(&mut connection)?.run_id;
         let name = crate::jitter::random_name().map_err(StoreError::Fatal)?;
+        let (mut connection, limiter) = examine::connect_first(options, &format!("bench:{name}:"))?;
+        let run_id = server_info(&mut connection)?.run_id;
         let settings = Settings { limit: PAIRS_IN_FLIGHT, lease: 3_600_000, idle: 7_200_000, ..Settings::default() };
         let declaration = Declaration { declared: settings.words(), declares: true, ..Declaration::default() };
         Ok(Bench {
             connection,
             run_id,
-            limiter: format!("bench:{name}").into(),
+            limiter: limiter.into(),
             instance: name.into(),
             declaration: Arc::new(declaration),
             epoch: 0,
@@ -141,6 +157,11 @@ impl Bench {
         self.epoch = answer.epoch;
         if answer.verdict == Verdict::Resync {
             return Err(server("the state was lost during the measurement".into()));
+        }
+        if let (Verb::Acquire { no, .. }, Verdict::Granted { fence, .. }, []) =
+            (&call.verb, &answer.verdict, &answer.notices[..])
+        {
+            granted.push((*no, *fence)); // at once, as nobody waited
         }
         for notice in answer.notices {
             if let crate::store::Notice::Granted { no, fence, .. } = notice {

@@ -1,25 +1,25 @@
-//! From a URL to a connection that is fit for use.
+//! From an address to a connection that is fit for use.
 
 use std::time::Duration;
 
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
-use redis::{Client, Connection, ConnectionInfo, IntoConnectionInfo, Value};
+use redis::{Client, Connection, ConnectionInfo, Value};
 
+use super::cluster;
 use super::fault;
 use super::keys::{channel_of, keys_of};
 use super::script::SELFTEST;
+use super::url::{Address, Layout, Target, moved_to};
+use crate::Error;
 use crate::status::ServerInfo;
 use crate::store::StoreError;
-use crate::{Error, jitter};
 
 const OLDEST: (u32, u32) = (6, 2);
-const SCHEMES: &str = "memory:, redis://, rediss:// or unix:///path";
 
 /// Where and how to connect.
 #[derive(Clone)]
 pub(crate) struct RedisOptions {
-    client: Client,
-    shown: String,
+    pub(super) target: Target,
     pub connect_timeout: Duration,
     pub io_timeout: Duration,
     pub subscribe: bool,
@@ -33,37 +33,50 @@ impl RedisOptions {
         io_timeout: Duration,
         subscribe: bool,
     ) -> Result<Self, Error> {
-        let shown = without_password(url);
-        let scheme = url.split(':').next().unwrap_or("");
-        if !matches!(scheme, "redis" | "rediss" | "valkey" | "valkeys" | "unix" | "redis+unix" | "valkey+unix") {
-            return Err(Error::invalid("url", format!("{shown:?} has none of the schemes {SCHEMES}")));
-        }
-        #[cfg(not(feature = "tls"))]
-        if matches!(scheme, "rediss" | "valkeys") {
-            return Err(Error::Config { detail: "this build has no TLS: build it with the feature `tls`".into() });
-        }
         install_crypto();
-        let info = url.into_connection_info().map_err(|e| {
-            // It repeats a part of the URL, which is no place for more than `shown` has of it.
-            let why = e.detail().filter(|_| !shown.contains(['*', '…'])).unwrap_or("it cannot be read").to_owned();
-            Error::invalid("url", format!("{shown:?}: {why}; expected {SCHEMES}"))
-        })?;
-        let client = Client::open(tuned(info, io_timeout)).map_err(|e| Error::Config { detail: e.to_string() })?;
-        Ok(RedisOptions { client, shown, connect_timeout, io_timeout, subscribe })
+        let mut target = Target::parse(url)?;
+        target.template = tuned(target.template, io_timeout);
+        Ok(RedisOptions { target, connect_timeout, io_timeout, subscribe })
     }
 
     pub(crate) fn shown_url(&self) -> String {
-        self.shown.clone()
+        self.target.shown.clone()
+    }
+
+    pub(super) fn layout(&self) -> &Layout {
+        &self.target.layout
     }
 
     /// A connection with all time-outs set.
-    pub(super) fn connect(&self) -> Result<Connection, StoreError> {
-        let connection =
-            self.client.get_connection_with_timeout(self.connect_timeout).map_err(|e| fault::of_connect(&e))?;
+    pub(super) fn connect(&self, address: &Address) -> Result<Connection, StoreError> {
+        let info = moved_to(&self.target.template, address);
+        self.open(info, self.connect_timeout, self.io_timeout).map_err(|error| at(address, error))
+    }
+
+    /// One for a question that must not take long: it and its answer have `patience`.
+    pub(super) fn connect_briefly(&self, info: ConnectionInfo, patience: Duration) -> Result<Connection, StoreError> {
+        self.open(info, patience, patience)
+    }
+
+    fn open(&self, info: ConnectionInfo, connect: Duration, io: Duration) -> Result<Connection, StoreError> {
+        let client = Client::open(info).map_err(|e| fault::of_connect(&e))?;
+        let connection = client.get_connection_with_timeout(connect).map_err(|e| fault::of_connect(&e))?;
         let set = |result: redis::RedisResult<()>| result.map_err(|e| fault::of_connect(&e));
-        set(connection.set_read_timeout(Some(self.io_timeout)))?; // connecting clears them
-        set(connection.set_write_timeout(Some(self.io_timeout)))?;
+        set(connection.set_read_timeout(Some(io)))?; // connecting clears them
+        set(connection.set_write_timeout(Some(io)))?;
         Ok(connection)
+    }
+}
+
+/// Names the server that is meant, where a URL does not say it.
+pub(super) fn at(address: &Address, error: StoreError) -> StoreError {
+    let Address::At { .. } = address else { return error };
+    match error {
+        StoreError::Away { detail, down } => StoreError::Away { detail: format!("{address}: {detail}"), down },
+        StoreError::Fatal(Error::Config { detail }) => {
+            StoreError::Fatal(Error::Config { detail: format!("{address}: {detail}") })
+        }
+        other => other,
     }
 }
 
@@ -82,50 +95,41 @@ fn install_crypto() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// Better too little of a URL than a password. One that was not escaped stands where nobody would look for it: with a
-/// slash in it, say, it is a part of the path.
-fn without_password(url: &str) -> String {
-    match url::Url::parse(url) {
-        Ok(parsed) if url.contains("://") && !parsed[url::Position::BeforePath..].contains('@') => masked(parsed),
-        _ => outline(url),
-    }
-}
-
-fn masked(mut parsed: url::Url) -> String {
-    // A name without a password is hardly a name: whoever writes it means the password.
-    let _ = match parsed.password() {
-        Some(_) => parsed.set_password(Some("***")),
-        None if !parsed.username().is_empty() => parsed.set_username("***"),
-        None => Ok(()),
-    };
-    parsed.set_fragment(None);
-    let hidden = |key: &str, value: &str| key.contains("pass") || value.contains("pass");
-    if parsed.query_pairs().any(|(key, value)| hidden(&key, &value)) {
-        let pairs: Vec<(String, String)> = parsed
-            .query_pairs()
-            .map(|(key, value)| (key.to_string(), if hidden(&key, &value) { "***".into() } else { value.to_string() }))
-            .collect();
-        parsed.query_pairs_mut().clear().extend_pairs(pairs);
-    }
-    parsed.to_string()
-}
-
-/// What is left of a URL that cannot be read: the scheme and the host, or what looks like them.
-fn outline(url: &str) -> String {
-    let is_scheme = |text: &&str| text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
-    let scheme = url.split_once("://").map(|(scheme, _)| scheme).filter(is_scheme);
-    let host = match url.rsplit_once('@') {
-        Some((_, host)) => format!("…@{host}"),
-        None if scheme.is_some() => "…".into(),
-        None => url.to_owned(),
-    };
-    let host = host.split_once('?').map_or(host.as_str(), |(host, _)| host);
-    scheme.map_or_else(|| host.to_owned(), |scheme| format!("{scheme}://{host}"))
+/// Whether `INFO server` says that it is a node of a cluster. (Valkey calls it `server_mode`.)
+fn is_of_cluster(info: &str) -> bool {
+    info.lines().any(|line| matches!(line.trim(), "redis_mode:cluster" | "server_mode:cluster"))
 }
 
 /// What `INFO` tells of the server.
 pub(super) fn server_info(connection: &mut Connection) -> Result<ServerInfo, StoreError> {
-    let text: String = redis::cmd("INFO").arg("server").query(connection).map_err(|e| fault::of_connect(&e))?;
+    read_info(&ask_info(connection)?)
+}
+
+fn ask_info(connection: &mut Connection) -> Result<String, StoreError> {
+    redis::cmd("INFO").arg("server").query(connection).map_err(|e| fault::of_connect(&e))
+}
+
+/// As [`server_info`], for a URL that names one server: it must not be one of several masters, which would send most
+/// limiters away.
+pub(super) fn info_of_the_only_one(connection: &mut Connection, shown: &str) -> Result<ServerInfo, StoreError> {
+    let text = ask_info(connection)?;
+    if is_of_cluster(&text) {
+        match cluster::view_of(connection, &Address::AsGiven) {
+            Ok(view) if view.parts.len() > 1 => return Err(not_alone(shown)),
+            _ => {} // alone with all slots; or it may not be asked, then its first redirection tells
+        }
+    }
+    read_info(&text)
+}
+
+/// A server that the URL names alone sends its callers to another node.
+pub(super) fn not_alone(shown: &str) -> StoreError {
+    let form = "redis-cluster://host:port (rediss-cluster:// for TLS)";
+    let detail = format!("{shown} is one of several nodes of a Redis Cluster: give its address as {form}");
+    StoreError::Fatal(Error::Config { detail })
+}
+
+fn read_info(text: &str) -> Result<ServerInfo, StoreError> {
     let field = |name: &str| {
         text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(|v| v.trim().to_owned())
     };
@@ -147,11 +151,18 @@ fn check_version(kind: &str, version: &str) -> Result<(), StoreError> {
     Err(StoreError::Fatal(Error::Config { detail }))
 }
 
-/// Runs every command that the scripts use once, on scratch keys, so that a missing right is named before anything
-/// depends on it.
-pub(super) fn self_test(connection: &mut Connection, instance: &str) -> Result<(), StoreError> {
-    let scratch = format!("selftest:{}", jitter::random_name().map_err(StoreError::Fatal)?);
-    let keys = keys_of(&scratch);
+/// What a self-test came to, when nothing is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tested {
+    Fit,
+    /// The scratch keys live on another node by now.
+    NotHere,
+}
+
+/// Runs every command that the scripts use once, on the keys of a scratch limiter, so that a missing right is named
+/// before anything depends on it.
+pub(super) fn self_test(connection: &mut Connection, instance: &str, scratch: &str) -> Result<Tested, StoreError> {
+    let keys = keys_of(scratch);
     let mut errors: Vec<String> = Vec::new();
     // By source, which loads it, and by name: these are two rights.
     for (command, script) in [("EVAL", &SELFTEST.source), ("EVALSHA", &SELFTEST.sha)] {
@@ -159,10 +170,11 @@ pub(super) fn self_test(connection: &mut Connection, instance: &str) -> Result<(
         cmd.arg(script).arg(keys.len()).arg(&keys[..]).arg(instance);
         errors = match cmd.query(connection) {
             Err(error) if error.code() == Some("NOSCRIPT") => errors, // forgotten at once, but not denied
+            Err(error) if fault::is_redirect(&error) => return Ok(Tested::NotHere),
             answer => answer.map_err(|e| fault::of_connect(&e))?,
         };
     }
-    judge(&errors)
+    judge(&errors).map(|()| Tested::Fit)
 }
 
 fn judge(errors: &[String]) -> Result<(), StoreError> {
@@ -171,7 +183,10 @@ fn judge(errors: &[String]) -> Result<(), StoreError> {
         return Ok(()); // a full server still releases; an acquire will say so
     }
     if errors.iter().any(|error| error.contains("READONLY") || error.contains("read only")) {
-        return Err(StoreError::Away { detail: format!("this server is a replica ({first})") });
+        return Err(StoreError::away(format!("this server is a replica ({first})")));
+    }
+    if errors.iter().any(|error| fault::will_pass(error)) {
+        return Err(StoreError::away(format!("the server does not write now ({first})")));
     }
     let (all, hint) = (errors.join("; "), "give the user the rights that the README lists under \"Rights\"");
     Err(StoreError::Fatal(Error::Config { detail: format!("the server denies what fairq needs: {all}; {hint}") }))
@@ -205,8 +220,7 @@ pub(super) fn add_advice(connection: &mut Connection, info: &mut ServerInfo) {
         ));
     }
     let aof = field(&persistence, "aof_enabled").as_deref() == Some("1");
-    let save: Option<Vec<String>> = redis::cmd("CONFIG").arg("GET").arg("save").query(connection).ok();
-    let rdb = save.as_ref().and_then(|pair| pair.get(1)).map(|value| !value.is_empty());
+    let rdb = setting(connection, "save").map(|value| !value.is_empty());
     info.persistence = match (aof, rdb) {
         (true, Some(true)) => Some("rdb+aof".into()),
         (true, _) => Some("aof".into()),
@@ -216,58 +230,31 @@ pub(super) fn add_advice(connection: &mut Connection, info: &mut ServerInfo) {
     };
 }
 
+/// Of a master that sentinels watch: cut off from them, it goes on admitting unless it has to have a replica.
+pub(super) fn add_advice_on_replicas(connection: &mut Connection, info: &mut ServerInfo) {
+    if setting(connection, "min-replicas-to-write").as_deref() == Some("0") {
+        let advice = "set it to 1, or a master that is cut off from its sentinels goes on admitting beside the new one";
+        info.warnings.push(format!("min-replicas-to-write is 0: {advice}"));
+    }
+}
+
+/// Of a master of a cluster.
+pub(super) fn add_advice_on_coverage(connection: &mut Connection, info: &mut ServerInfo) {
+    if setting(connection, "cluster-require-full-coverage").as_deref() == Some("yes") {
+        let advice = "set it to no, or all limiters wait while one master has no successor";
+        info.warnings.push(format!("cluster-require-full-coverage is yes: {advice}"));
+    }
+}
+
+/// `None`: the user may not ask.
+fn setting(connection: &mut Connection, name: &str) -> Option<String> {
+    let pair: Option<Vec<String>> = redis::cmd("CONFIG").arg("GET").arg(name).query(connection).ok();
+    pair?.into_iter().nth(1)
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-
-    #[test]
-    fn passwords_are_never_shown() {
-        for url in [
-            "redis://u:s3cret@h:1/0",
-            "redis://:s3cret@h",
-            "redis://s3cret@h",
-            "redis://u:12/s3cret@h",
-            "redis://u:12#s3cret@h",
-            "redis://u:12?s3cret@h",
-            "redis://:p@s3cret@h",
-            "redis://h?a?pass=s3cret",
-            "redis://h?p=a?pass=s3cret",
-            "redis://h?%70ass=s3cret",
-            "redis+unix:///:s3cret@",
-            "rediss://:s3cret@\u{fffd}",
-            "unix:///s?user=u&pass=s3cret",
-            "unix:s?user=u&pass=s3cret",
-            "redis:?pass=s3cret&://@",
-            "redis://:s3cret@h:x",
-            "u:s3cret@h",
-            "redis:u:s3cret@h",
-            "redis:/u:s3cret@h",
-            "s3cret@h",
-        ] {
-            assert!(!without_password(url).contains("s3cret"), "{url} -> {}", without_password(url));
-        }
-    }
-
-    #[test]
-    fn the_reason_why_a_url_is_none_repeats_no_password() {
-        let second = Duration::from_secs(1);
-        let parse = |url: &str| RedisOptions::parse(url, second, second, true).err().expect("none").to_string();
-        assert!(!parse("redis+unix:///s?protocol=resp9?pass=s3cret").contains("s3cret"));
-        assert!(parse("redis://h?protocol=resp9").contains("resp9"));
-    }
-
-    #[test]
-    fn what_is_no_password_is_shown() {
-        for (url, shown) in [
-            ("redis://h:6380/2", "redis://h:6380/2"),
-            ("redis://u:s3cret@h:6380/2", "redis://u:***@h:6380/2"),
-            ("redis://u:12/s3cret@h:6380/2", "redis://…@h:6380/2"),
-            ("unix:///run/redis.sock?db=1", "unix:///run/redis.sock?db=1"),
-            ("localhost:6379", "localhost:6379"),
-        ] {
-            assert_eq!(without_password(url), shown);
-        }
-    }
 
     #[test]
     fn versions_are_compared_by_number() {

@@ -13,20 +13,57 @@ pub(super) enum Fault {
     NoScript,
     /// The connection leads to the wrong server, or is of no use: find the right one anew.
     Reconnect(String),
+    /// Another node of the cluster has to be asked.
+    Redirect(Redirect),
     Store(StoreError),
+}
+
+/// Who has to be asked instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Redirect {
+    /// The slot that has moved for good; none: only this call is sent there, with `ASKING` before it.
+    pub moved: Option<u16>,
+    /// An empty host means the one that said so.
+    pub host: String,
+    pub port: u16,
 }
 
 /// Codes of states that pass by themselves while the connection stays good.
 const PASSING: [&str; 6] = ["LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "NOREPLICAS", "MISCONF"];
 /// Codes that say that this is not the master.
-const ELSEWHERE: [&str; 5] = ["READONLY", "MOVED", "ASK", "MASTERDOWN", "UNBLOCKED"];
+const ELSEWHERE: [&str; 3] = ["READONLY", "MASTERDOWN", "UNBLOCKED"];
 
 pub(super) fn of_reply(error: &ServerError) -> Fault {
     let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
     if error.kind() == Some(ServerErrorKind::NoScript) || error.code() == "NOSCRIPT" {
         return Fault::NoScript;
     }
-    classify(error.code(), &text)
+    match redirect(error.code(), error.details().unwrap_or_default()) {
+        Some(redirect) => Fault::Redirect(redirect),
+        None => classify(error.code(), &text),
+    }
+}
+
+/// `MOVED 3999 127.0.0.1:6381`, and the same with `ASK`.
+fn redirect(code: &str, details: &str) -> Option<Redirect> {
+    if !matches!(code, "MOVED" | "ASK") {
+        return None;
+    }
+    let (slot, address) = details.split_once(' ')?;
+    let (host, port) = address.trim().rsplit_once(':')?;
+    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    let slot: u16 = slot.parse().ok()?;
+    Some(Redirect { moved: (code == "MOVED").then_some(slot), host, port: port.parse().ok()? })
+}
+
+/// Whether the server says that another node of its cluster has to be asked, now or for good.
+pub(super) fn is_redirect(error: &RedisError) -> bool {
+    matches!(error.code(), Some("MOVED" | "ASK" | "TRYAGAIN" | "CLUSTERDOWN"))
+}
+
+/// Whether an error's text tells of a state that passes by itself.
+pub(super) fn will_pass(text: &str) -> bool {
+    PASSING.iter().any(|word| wrapped(text, word))
 }
 
 fn classify(code: &str, text: &str) -> Fault {
@@ -62,6 +99,10 @@ fn fatal(code: &str, text: &str) -> Error {
         let hint = "a key under the limiter's name holds something else; choose another name, or delete the key";
         return Error::Config { detail: format!("{detail}; {hint}") };
     }
+    if code == "FQFORMAT" {
+        let hint = "let all processes have one version, or the newer ones another name for the limiter";
+        return Error::Config { detail: format!("the limiter was {}; {hint}", detail.trim_start_matches("FQFORMAT ")) };
+    }
     if code == "CROSSSLOT" || text.contains("CROSSSLOT") {
         return Error::Config { detail: format!("{detail}; a proxy rewrites the keys") };
     }
@@ -79,11 +120,11 @@ pub(super) fn of_connect(error: &RedisError) -> StoreError {
             let text = error.to_string();
             match classify(error.code().unwrap_or_default(), &text) {
                 Fault::Store(StoreError::Fatal(error)) => StoreError::Fatal(error),
-                _ => StoreError::Away { detail: text },
+                _ => StoreError::away(text),
             }
         }
         _ if !error.is_connection_dropped() && !error.is_timeout() => of_tls(error),
-        _ => StoreError::Away { detail: error.to_string() },
+        _ => StoreError::away(error.to_string()),
     }
 }
 
@@ -96,7 +137,7 @@ fn of_tls(error: &RedisError) -> StoreError {
     } else if ["tls", "invalidcontenttype", "corrupt message"].iter().any(|word| lower.contains(word)) {
         "does the server speak TLS on this port? (redis:// is without, rediss:// with)"
     } else {
-        return StoreError::Away { detail: text };
+        return StoreError::away(text);
     };
     StoreError::Fatal(Error::Config { detail: format!("{text}; {hint}") })
 }
@@ -112,6 +153,17 @@ mod tests {
         assert!(matches!(classify("ERR", wrapped), Fault::Store(StoreError::Full { .. })));
         let plain = "OOM command not allowed when used memory > 'maxmemory'. script: 1, on @user_script:40.";
         assert!(matches!(classify("OOM", plain), Fault::Store(StoreError::Full { .. })));
+    }
+
+    #[test]
+    fn a_redirection_names_the_slot_and_the_node() {
+        let moved = redirect("MOVED", "3999 127.0.0.1:6381").expect("a redirection");
+        assert_eq!(moved, Redirect { moved: Some(3999), host: "127.0.0.1".into(), port: 6381 });
+        let ask = redirect("ASK", "3999 [::1]:6381").expect("a redirection");
+        assert_eq!(ask, Redirect { moved: None, host: "::1".into(), port: 6381 });
+        assert_eq!(redirect("MOVED", "1 :6381").expect("a redirection").host, "");
+        assert_eq!(redirect("MOVED", "nonsense"), None);
+        assert_eq!(redirect("ERR", "1 127.0.0.1:6381"), None);
     }
 
     #[test]

@@ -10,6 +10,11 @@ pub(super) fn keys_of(limiter: &str) -> [String; 5] {
     [hash, queue, held, tickets, instances]
 }
 
+/// What decides about the slot of all these keys: it stands between their braces.
+pub(super) fn hash_tag(limiter: &str) -> String {
+    encode(limiter)
+}
+
 /// The channel on which an instance hears what was granted to it.
 pub(super) fn channel_of(instance: &str) -> String {
     format!("fq:{instance}")

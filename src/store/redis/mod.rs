@@ -1,12 +1,21 @@
-//! Limiters in Redis, shared by every process of a cluster. Each verb is one Lua script (`lua/`), sent over one
-//! pipelined connection by the [`link`] thread; grants arrive over a second one, by the [`pubsub`] thread.
+//! Limiters in Redis, shared by every process of a cluster. Each verb is one Lua script (`lua/`). From a call to its
+//! server:
+//!
+//! - `url`: what the URL says: one server, a Redis Cluster, or sentinels that know the master.
+//! - [`router`]: which [`node`] a limiter lives on, by a [`map`] that the [`scout`] keeps true (`lookout`, `cluster`,
+//!   `sentinel`: whom it asks; `slots`: what they tell).
+//! - [`link`]: a node's thread, with one pipelined connection; `round`: one write of calls and the reading of their
+//!   answers (`encode`, `decode`, `fault`); `line`, `inline`: a caller may carry out its call itself.
+//! - [`pubsub`]: grants arrive over a connection of their own; `probe`: whether that is alive.
 
 mod acl;
 #[doc(hidden)]
 pub mod bench_support;
+mod cluster;
 mod connect;
 mod decode;
 mod encode;
+mod examine;
 mod fault;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
@@ -14,26 +23,34 @@ mod inline;
 mod keys;
 mod line;
 mod link;
+mod lookout;
+mod map;
+mod node;
 mod probe;
 mod pubsub;
 mod round;
+mod router;
+mod scout;
 mod script;
+mod sentinel;
+mod slots;
 #[cfg(all(test, not(loom)))]
-pub(super) mod test_access;
+pub(crate) mod test_access;
+mod url;
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use std::thread::JoinHandle;
 
 use crossbeam_channel::Sender;
 use once_cell::sync::OnceCell;
 
+use self::url::Layout;
 pub use acl::redis_acl;
 pub(crate) use connect::RedisOptions;
-use line::Line;
-use link::{Job, Link, publish_nothing as wake_subscriber};
-use probe::Probe;
+use link::Errand;
 use pubsub::Subscriber;
+use round::Said;
+use router::Router;
+use scout::Scout;
 
 use super::{Call, Listener, Reply, Store, StoreError};
 use crate::Error;
@@ -42,159 +59,100 @@ use crate::sync::Mutex;
 
 /// One instance's way to Redis. Its threads start with the first call.
 pub(crate) struct RedisStore {
-    options: RedisOptions,
-    instance: Arc<str>,
-    listener: Weak<dyn Listener>,
-    threads: OnceCell<Threads>,
-    closed: Arc<AtomicBool>,
+    router: Arc<Router>,
+    started: OnceCell<Started>,
 }
 
-struct Threads {
-    jobs: Sender<Job>,
-    line: Arc<Line>,
-    probe: Arc<Probe>,
+/// The threads that are there whatever is called.
+struct Started {
     /// Dropped to cut the subscriber's pauses short.
     closing: Mutex<Option<Sender<()>>>,
-    handles: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl RedisStore {
     pub(crate) fn new(options: RedisOptions, instance: &Arc<str>, listener: Weak<dyn Listener>) -> Self {
-        RedisStore {
-            options,
-            instance: instance.clone(),
-            listener,
-            threads: OnceCell::new(),
-            closed: Arc::new(AtomicBool::new(false)),
-        }
+        RedisStore { router: Arc::new(Router::new(options, instance, listener)), started: OnceCell::new() }
     }
 
-    fn threads(&self) -> Result<&Threads, StoreError> {
-        if self.closed.load(Ordering::Acquire) {
+    /// The router, with its threads at work.
+    fn router(&self) -> Result<&Arc<Router>, StoreError> {
+        if self.router.is_closed() {
             return Err(StoreError::Fatal(Error::Closed));
         }
-        self.threads
-            .get_or_try_init(|| self.start())
+        let started = self.started.get_or_try_init(|| self.start());
+        started
+            .map(|_| &self.router)
             .map_err(|error| StoreError::Fatal(Error::Internal { detail: format!("no thread to be had: {error}") }))
     }
 
-    fn start(&self) -> std::io::Result<Threads> {
-        let (jobs, receiver) = crossbeam_channel::unbounded();
+    fn start(&self) -> std::io::Result<Started> {
+        if !matches!(self.router.options.layout(), Layout::Single) {
+            let (words, receiver) = crossbeam_channel::unbounded();
+            let scout = Scout::new(self.router.clone(), receiver);
+            self.router.spawn("fairq-scout", move || scout.run())?;
+            self.router.set_scout(words);
+        }
         let (closing, closed) = crossbeam_channel::bounded(0);
-        let probe = Arc::new(Probe::new(self.options.subscribe));
-        let line = Arc::new(Line::new());
-        let link = Link {
-            options: self.options.clone(),
-            instance: self.instance.clone(),
-            listener: self.listener.clone(),
-            jobs: receiver,
-            probe: probe.clone(),
-            line: line.clone(),
-            state: link::LinkState::default(),
-        };
-        let named = |name: &str| std::thread::Builder::new().name(name.into());
-        let mut handles = vec![named("fairq-link").spawn(move || link.run())?];
-        if self.options.subscribe {
-            let subscriber = Subscriber {
-                options: self.options.clone(),
-                instance: self.instance.clone(),
-                listener: self.listener.clone(),
-                probe: probe.clone(),
-                closed: self.closed.clone(),
-                closing: closed,
-            };
-            handles.push(named("fairq-pubsub").spawn(move || subscriber.run())?);
+        if self.router.options.subscribe {
+            let subscriber = Subscriber { router: self.router.clone(), closing: closed };
+            self.router.spawn("fairq-pubsub", move || subscriber.run())?;
         }
-        Ok(Threads { jobs, line, probe, closing: Mutex::new(Some(closing)), handles: Mutex::new(handles) })
-    }
-}
-
-impl Threads {
-    /// Hands a call, which is counted already, to the link thread.
-    fn hand_over(&self, call: Call, reply: Reply) {
-        if let Err(unsent) = self.jobs.send(Job::Call(Box::new(call), reply))
-            && let Job::Call(_, reply) = unsent.0
-        {
-            self.line.leave(1);
-            reply(Err(StoreError::Fatal(Error::Closed)));
-        }
+        Ok(Started { closing: Mutex::new(Some(closing)) })
     }
 }
 
 impl Store for RedisStore {
     fn submit(&self, call: Call, reply: Reply) {
-        match self.threads() {
+        match self.router() {
             Err(error) => reply(Err(error)),
-            Ok(threads) => {
-                threads.line.enter();
-                threads.hand_over(call, reply);
-            }
+            Ok(router) => router.submit(Errand::new(call, reply)),
         }
     }
 
     fn submit_and_wait(&self, call: Call, reply: Reply) {
-        let threads = match self.threads() {
+        let router = match self.router() {
             Err(error) => return reply(Err(error)),
-            Ok(threads) => threads,
+            Ok(router) => router,
         };
-        threads.line.enter();
-        match threads.line.borrow() {
-            None => threads.hand_over(call, reply),
-            Some(mut open) => {
-                let (answer, good) =
-                    inline::exchange(&mut open, &self.instance, &threads.probe, self.options.io_timeout, &call);
-                threads.line.put(good.then_some(open));
-                threads.line.leave(1);
-                reply(answer);
-                if !good {
-                    // Nobody would notice before the next call: the link thread has to connect anew.
-                    let _ = threads.jobs.send(Job::Look);
-                }
+        let Some(node) = router.owner(&call.limiter) else { return router.submit(Errand::new(call, reply)) };
+        node.line.enter();
+        let Some(mut open) = node.line.borrow() else {
+            node.line.leave(1);
+            return router.submit(Errand::new(call, reply));
+        };
+        let (said, good) = inline::exchange(&mut open, router, &call);
+        let limiter = call.limiter.clone();
+        node.line.put(good.then_some(open));
+        node.line.leave(1);
+        match said {
+            Said::Answer(answer) => reply(answer),
+            Said::Elsewhere(redirect) if router.is_cluster() => {
+                router.redirect(&node, Errand::new(call, reply), &redirect);
             }
+            Said::Elsewhere(_) => reply(Err(StoreError::away("the server sends its callers to another"))),
+        }
+        if !good {
+            // Nobody would notice before the next call: the link thread has to connect anew.
+            node.nudge();
+            router.poke_scout();
+            router.free_from(&node, &[limiter]);
         }
     }
 
     fn check(&self) -> Result<ServerInfo, StoreError> {
-        let mut connection = self.options.connect()?;
-        let mut info = connect::server_info(&mut connection)?;
-        connect::self_test(&mut connection, &self.instance)?;
-        connect::add_advice(&mut connection, &mut info);
-        if self.options.subscribe {
-            connect::subscribe(&mut connection, &self.instance)?;
-        }
-        Ok(info)
+        examine::check(&self.router.options, &self.router.instance)
     }
 
     fn limiters(&self) -> Result<Vec<String>, StoreError> {
-        let mut connection = self.options.connect()?;
-        let mut names = Vec::new();
-        let mut cursor: u64 = 0;
-        loop {
-            let mut scan = redis::cmd("SCAN");
-            scan.arg(cursor).arg("MATCH").arg(keys::ALL_LIMITERS).arg("COUNT").arg(1000);
-            let (next, page): (u64, Vec<String>) = scan.query(&mut connection).map_err(|e| fault::of_connect(&e))?;
-            names.extend(page.iter().filter_map(|key| keys::limiter_in(key)));
-            cursor = next;
-            if cursor == 0 {
-                names.sort();
-                names.dedup();
-                return Ok(names);
-            }
-        }
+        examine::limiters(&self.router.options)
     }
 
     fn close(&self) {
-        self.closed.store(true, Ordering::Release);
-        let Some(threads) = self.threads.get() else { return };
-        // The link, as its last act, wakes the subscriber.
-        let _ = threads.jobs.send(Job::Close);
-        threads.closing.lock().take();
-        let me = std::thread::current().id();
-        for handle in threads.handles.lock().drain(..) {
-            if handle.thread().id() != me {
-                // A panic in it has been reported by the thread itself.
-                let _ = handle.join();
-            }
+        // A start that is under way ends before; one that comes later finds the door closed.
+        let started = self.started.get();
+        if let Some(started) = started {
+            started.closing.lock().take();
         }
+        self.router.close();
     }
 }

@@ -1,25 +1,40 @@
-//! One write of calls, and the reading of their answers; then, for scripts that the server did not know, another.
+//! One write of calls, and the reading of their answers; then, for what was not carried out for a reason that can be
+//! mended at once, another: scripts that the server did not know, and calls that seemed to come by an old connection.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use redis::{Connection, Value};
+use redis::Value;
 
 use super::decode;
 use super::encode::{By, Sender, command};
-use super::fault::{self, Fault};
+use super::fault::{self, Fault, Redirect};
+use super::line::Open;
+use super::router::Router;
 use super::script::Script;
 use crate::store::{Answer, Call, StoreError, Verb, Verdict};
 
 /// What a round came to.
 pub(super) struct Outcome {
     /// For each call.
-    pub answers: Vec<Result<Answer, StoreError>>,
+    pub said: Vec<Said>,
     /// What ended the connection, if anything did.
     pub broken: Option<String>,
     /// This is not the server to talk to.
     pub elsewhere: bool,
+    /// The cluster has not agreed yet on who has what.
+    pub unsettled: bool,
     /// The answers did not come within the socket's time.
     pub timed_out: bool,
+}
+
+/// What a server says to a call.
+#[derive(Clone)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are answers, and these are moved on at once")]
+pub(super) enum Said {
+    Answer(Result<Answer, StoreError>),
+    /// To ask another one.
+    Elsewhere(Redirect),
 }
 
 /// Which calls of a pass carry the source of their script.
@@ -32,60 +47,84 @@ enum Teach {
 
 /// Sends calls and reads their answers.
 pub(super) struct Round<'a> {
-    connection: &'a mut Connection,
-    /// The whole reading may take so long.
-    patience: Duration,
-    calls: &'a [&'a Call],
-    from: &'a Sender<'a>,
-    answers: Vec<Option<Result<Answer, StoreError>>>,
+    open: &'a mut Open,
+    router: &'a Router,
+    probe: bool,
+    /// Each with whether `ASKING` has to go before it.
+    calls: &'a [(&'a Call, bool)],
+    said: Vec<Option<Said>>,
     broken: Option<String>,
     elsewhere: bool,
+    unsettled: bool,
     timed_out: bool,
+    /// A limiter has heard of a younger connection of ours: that of another node, from which it has moved here.
+    outdated: bool,
 }
 
 impl<'a> Round<'a> {
-    pub(super) fn new(
-        connection: &'a mut Connection,
-        patience: Duration,
-        calls: &'a [&'a Call],
-        from: &'a Sender<'a>,
-    ) -> Self {
-        let answers = vec![None; calls.len()];
-        Round { connection, patience, calls, from, answers, broken: None, elsewhere: false, timed_out: false }
+    pub(super) fn new(open: &'a mut Open, router: &'a Router, calls: &'a [(&'a Call, bool)]) -> Self {
+        Round {
+            open,
+            router,
+            probe: false,
+            calls,
+            said: vec![None; calls.len()],
+            broken: None,
+            elsewhere: false,
+            unsettled: false,
+            timed_out: false,
+            outdated: false,
+        }
     }
 
-    pub(super) fn run(mut self) -> Outcome {
+    /// A sync among the calls is to publish a probe.
+    pub(super) fn publishing(mut self, probe: bool) -> Self {
+        self.probe = probe;
+        self
+    }
+
+    /// The whole reading may take as long as `patience`.
+    pub(super) fn run(mut self, patience: Duration) -> Outcome {
         let all: Vec<usize> = (0..self.calls.len()).collect();
         // Each script once by source teaches the server; should it forget again between two breaths, every call does.
-        let mut left = self.pass(&all, Teach::Nothing);
+        let mut left = self.pass(&all, Teach::Nothing, patience);
         for teach in [Teach::EachOnce, Teach::Always] {
+            if std::mem::take(&mut self.outdated) {
+                // This connection is not older, it only has an older number.
+                self.open.generation = self.router.generations.fetch_add(1, Ordering::Relaxed) + 1;
+            }
             if !left.is_empty() && self.broken.is_none() {
-                left = self.pass(&left, teach);
+                left = self.pass(&left, teach, patience);
             }
         }
         let lost = self.broken.clone().unwrap_or_else(|| "no answer".into());
-        let or_lost = |answer: Option<_>| answer.unwrap_or_else(|| Err(StoreError::Lost { detail: lost.clone() }));
-        let answers = self.answers.into_iter().map(or_lost).collect();
-        Outcome { answers, broken: self.broken, elsewhere: self.elsewhere, timed_out: self.timed_out }
+        let or_lost =
+            |said: Option<Said>| said.unwrap_or_else(|| Said::Answer(Err(StoreError::Lost { detail: lost.clone() })));
+        Outcome {
+            said: self.said.into_iter().map(or_lost).collect(),
+            broken: self.broken,
+            elsewhere: self.elsewhere,
+            unsettled: self.unsettled,
+            timed_out: self.timed_out,
+        }
     }
 
-    /// Returns the calls that have to be sent by source: what the server did not know, and behind it whatever undoes
-    /// an earlier call, so that a cancel stays behind its enqueue.
-    fn pass(&mut self, which: &[usize], teach: Teach) -> Vec<usize> {
+    /// Returns the calls that have to be sent again. They come behind calls that stood behind them, which the engine bears.
+    fn pass(&mut self, which: &[usize], teach: Teach, patience: Duration) -> Vec<usize> {
         let bytes = self.packed(which, teach);
         let started = Instant::now();
-        if let Err(error) = self.connection.send_packed_command(&bytes) {
+        if let Err(error) = self.open.connection.send_packed_command(&bytes) {
             self.broken = Some(error.to_string());
             return Vec::new();
         }
-        let mut unknown = Vec::new();
+        let mut again = Vec::new();
         for index in which {
-            if started.elapsed() > self.patience {
+            if started.elapsed() > patience {
                 self.broken = Some("the server is too slow".into());
                 break;
             }
-            match self.connection.recv_response() {
-                Ok(value) => self.take(*index, value, &mut unknown),
+            match self.receive(*index) {
+                Ok(value) => self.take(*index, value, &mut again),
                 Err(error) => {
                     self.timed_out = error.is_timeout();
                     self.broken = Some(error.to_string());
@@ -93,14 +132,24 @@ impl<'a> Round<'a> {
                 }
             }
         }
-        unknown
+        again
+    }
+
+    fn receive(&mut self, index: usize) -> redis::RedisResult<Value> {
+        if self.calls[index].1 {
+            self.open.connection.recv_response()?; // to ASKING
+        }
+        self.open.connection.recv_response()
     }
 
     fn packed(&self, which: &[usize], teach: Teach) -> Vec<u8> {
+        let Open { run_id, generation, .. } = &*self.open;
+        let (instance, probe, listens) = (&self.router.instance, self.probe, self.router.probe.listens_on(run_id));
+        let from = Sender { instance, generation: *generation, run_id, probe, listens };
         let mut bytes = Vec::with_capacity(which.len() * 256);
         let mut loaded: Vec<&str> = Vec::new();
         for index in which {
-            let call = self.calls[*index];
+            let (call, asking) = self.calls[*index];
             let name = Script::of(&call.verb).name;
             let by = match teach {
                 Teach::Nothing => By::Sha,
@@ -108,41 +157,43 @@ impl<'a> Round<'a> {
                 Teach::EachOnce | Teach::Always => By::Source,
             };
             loaded.push(name);
-            command(call, self.from, by).write_packed_command(&mut bytes);
+            if asking {
+                redis::cmd("ASKING").write_packed_command(&mut bytes);
+            }
+            command(call, &from, by).write_packed_command(&mut bytes);
         }
         bytes
     }
 
-    fn take(&mut self, index: usize, value: Value, unknown: &mut Vec<usize>) {
-        let verb = &self.calls[index].verb;
-        if !unknown.is_empty() && matches!(verb, Verb::Cancel(_) | Verb::Leave) {
-            unknown.push(index);
-        }
-        let answer = match value {
+    fn take(&mut self, index: usize, value: Value, again: &mut Vec<usize>) {
+        let verb = &self.calls[index].0.verb;
+        let said = match value {
             Value::ServerError(error) => match fault::of_reply(&error) {
-                Fault::NoScript => {
-                    if unknown.last() != Some(&index) {
-                        unknown.push(index);
-                    }
-                    return;
-                }
+                Fault::NoScript => return again.push(index),
+                Fault::Redirect(redirect) => Said::Elsewhere(redirect),
                 Fault::Reconnect(detail) => {
                     self.elsewhere = true;
                     self.broken.get_or_insert(detail.clone());
-                    Err(StoreError::Away { detail })
+                    Said::Answer(Err(StoreError::away(detail)))
                 }
-                Fault::Store(error) => Err(error),
+                Fault::Store(error) => {
+                    self.unsettled |= error.to_string().contains("CLUSTERDOWN");
+                    Said::Answer(Err(error))
+                }
             },
-            value => decode::answer(verb, value).map_err(|garbled| {
-                let detail = format!("{}: {garbled}", Script::of(verb).name);
-                StoreError::Fatal(crate::Error::Server { detail })
-            }),
+            value => Said::Answer(read(verb, value)),
         };
-        // The `restore` it should have come after may be among those that are sent again; it has done nothing.
-        if !unknown.is_empty() && answer.as_ref().is_ok_and(|answer| answer.verdict == Verdict::Resync) {
-            unknown.push(index);
-            return;
+        if matches!(&said, Said::Answer(Ok(answer)) if answer.verdict == Verdict::Refused) {
+            self.outdated = true;
+            again.push(index);
         }
-        self.answers[index] = Some(answer);
+        self.said[index] = Some(said);
     }
+}
+
+fn read(verb: &Verb, value: Value) -> Result<Answer, StoreError> {
+    decode::answer(verb, value).map_err(|garbled| {
+        let detail = format!("{}: {garbled}", Script::of(verb).name);
+        StoreError::Fatal(crate::Error::Server { detail })
+    })
 }

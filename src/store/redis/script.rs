@@ -6,16 +6,20 @@ use crate::store::Verb;
 /// A script as the server knows it.
 pub(super) struct Script {
     pub name: &'static str,
+    /// As its file says it.
+    #[cfg(all(test, not(loom)))]
+    text: &'static str,
     pub source: String,
     /// SHA-1 of the source, in hex.
     pub sha: String,
 }
 
-const PARTS: [(&str, &str); 7] = [
+const PARTS: [(&str, &str); 8] = [
     ("load", include_str!("../../../lua/lib/load.lua")),
     ("config", include_str!("../../../lua/lib/config.lua")),
     ("enter", include_str!("../../../lua/lib/enter.lua")),
     ("look", include_str!("../../../lua/lib/look.lua")),
+    ("remind", include_str!("../../../lua/lib/remind.lua")),
     ("dispatch", include_str!("../../../lua/lib/dispatch.lua")),
     ("finish", include_str!("../../../lua/lib/finish.lua")),
     ("ticket", include_str!("../../../lua/lib/ticket.lua")),
@@ -49,10 +53,16 @@ scripts! {
 }
 
 impl Script {
-    fn new(name: &'static str, text: &str) -> Self {
+    fn new(name: &'static str, text: &'static str) -> Self {
         let source = compose(text);
         let sha = redis::Script::new(&source).get_hash().to_owned();
-        Script { name, source, sha }
+        Script {
+            name,
+            #[cfg(all(test, not(loom)))]
+            text,
+            source,
+            sha,
+        }
     }
 
     /// The commands it calls, each once.
@@ -79,12 +89,16 @@ impl Script {
     }
 }
 
-/// Puts the parts in their places. Comments and blank lines stay here: the server need not keep them.
 fn compose(text: &str) -> String {
+    compose_of(text, &|name| part(name))
+}
+
+/// Puts the parts in their places. Comments and blank lines stay here: the server need not keep them.
+fn compose_of<'a>(text: &str, part: &dyn Fn(&str) -> &'a str) -> String {
     let mut source = String::new();
     for line in text.lines().map(str::trim) {
         match line.strip_prefix("--@include ") {
-            Some(name) => source.push_str(&compose(part(name))),
+            Some(name) => source.push_str(&compose_of(part(name), part)),
             None if line.is_empty() || line.starts_with("--") => {}
             None => {
                 source.push_str(line);
@@ -93,6 +107,21 @@ fn compose(text: &str) -> String {
         }
     }
     source
+}
+
+/// The files that the scripts are made of, with what is in them.
+#[cfg(all(test, not(loom)))]
+pub(crate) fn files() -> Vec<(String, &'static str)> {
+    let parts = PARTS.iter().map(|(name, text)| (format!("lib/{name}"), *text));
+    all().into_iter().map(|script| (script.name.to_owned(), script.text)).chain(parts).collect()
+}
+
+/// Every script as it is, and as it would be with another text in one of the files.
+#[cfg(all(test, not(loom)))]
+pub(crate) fn with_other(file: &str, text: &str) -> Vec<(String, String)> {
+    let other = |name: &str| if file.strip_prefix("lib/") == Some(name) { text } else { part(name) };
+    let changed = |script: &Script| compose_of(if script.name == file { text } else { script.text }, &other);
+    all().into_iter().map(|script| (script.source.clone(), changed(script))).collect()
 }
 
 fn part(name: &str) -> &'static str {

@@ -1,22 +1,54 @@
-//! What the conformance test needs of this store: single scripts on a connection of its own.
+//! What the conformance test and the simulation need of this store: single commands, and what their answers say.
 
-use redis::{Connection, Value};
+use redis::{Cmd, Value};
 
-use super::encode::{By, Sender, command};
-use super::{decode, keys};
+use super::encode::{By, Sender};
+use super::fault::{self, Fault};
+use super::{decode, encode, keys};
 use crate::store::model::Caller;
-use crate::store::{Answer, Call, Notice, Verb};
+use crate::store::{Answer, Call, Notice, StoreError, Verb};
 
-pub(crate) fn run(connection: &mut Connection, call: &Call, caller: &Caller) -> Value {
-    let (probe, listens) = (false, false);
-    let from =
-        Sender { instance: &caller.instance, generation: caller.generation, run_id: &caller.run, probe, listens };
-    connection.send_packed_command(&command(call, &from, By::Source).get_packed_command()).expect("a live connection");
-    connection.recv_response().expect("an answer")
+/// The command that carries out a call, with the script's source.
+pub(crate) fn command(call: &Call, caller: &Caller) -> Cmd {
+    encode::command(call, &sender(caller, false), By::Source)
+}
+
+fn sender(caller: &Caller, probe: bool) -> Sender<'_> {
+    Sender { instance: &caller.instance, generation: caller.generation, run_id: &caller.run, probe, listens: false }
 }
 
 pub(crate) fn read(verb: &Verb, value: Value) -> Answer {
     decode::answer(verb, value).expect("an answer as the script promises it")
+}
+
+/// The command as the link sends it: by the script's name, or by its source.
+pub(crate) fn sent(call: &Call, caller: &Caller, by_source: bool, probe: bool) -> Cmd {
+    encode::command(call, &sender(caller, probe), if by_source { By::Source } else { By::Sha })
+}
+
+/// What the link makes of an answer. `None`: the server does not know the script.
+pub(crate) fn judge(verb: &Verb, value: Value) -> Option<Result<Answer, StoreError>> {
+    match value {
+        Value::ServerError(error) => match fault::of_reply(&error) {
+            Fault::NoScript => None,
+            Fault::Reconnect(detail) => Some(Err(StoreError::away(detail))),
+            Fault::Redirect(to) => unreachable!("one server, which is no cluster's: {to:?}"),
+            Fault::Store(error) => Some(Err(error)),
+        },
+        value => Some(Ok(read(verb, value))),
+    }
+}
+
+pub(crate) use super::script::{files as script_files, with_other as scripts_with_other};
+
+pub(crate) fn script_name(verb: &Verb) -> &'static str {
+    super::script::Script::of(verb).name
+}
+
+/// The limiter, its epoch, and what a message tells of it.
+pub(crate) fn told(text: &str) -> (String, u64, Vec<Notice>) {
+    let message = decode::message(text).expect("a message as dispatch promises it");
+    (message.limiter, message.epoch, message.notices)
 }
 
 pub(crate) fn message(text: &str) -> Vec<Notice> {

@@ -33,7 +33,8 @@ pub fn holds(reports: &[Report], silenced: &[u64]) -> Vec<Hold> {
 
 fn hold(granted: &Report, later: &[Report], silenced: &[u64]) -> Hold {
     let number = |i: usize| granted.words[i].parse().expect("a number");
-    let release = later.iter().find(|r| r.what == "released" && r.label == granted.label);
+    let is_end = |r: &&Report| (r.what == "leaving" || r.what == "released") && r.label == granted.label;
+    let release = later.iter().find(is_end);
     let silence = silenced.iter().find(|at| **at >= granted.at);
     let end = release.map_or(u64::MAX, |r| r.at).min(silence.copied().unwrap_or(u64::MAX));
     Hold { label: granted.label.clone(), order: number(0), fence: number(1), from: granted.at, to: end }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use fairq::*;
 use parking_lot::Mutex;
 
+use super::mix::Mixer;
 use super::{Setup, now};
 
 const POLL: Duration = Duration::from_millis(100);
@@ -18,6 +19,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// Everything is in front of a lock of its own: commands, completions and loops run in different threads.
 struct Shop {
+    client: Client,
     limiter: Limiter,
     completions: Completions,
     labels: Mutex<HashMap<u64, String>>,
@@ -39,10 +41,12 @@ pub fn serve(setup: &Setup) {
 }
 
 fn open(setup: &Setup) -> Shop {
-    let client = Client::open(&setup.url).expect("open the client");
+    let builder = Client::builder(&setup.url).io_timeout(setup.io_timeout).connect_timeout(setup.io_timeout);
+    let client = builder.open().expect("open the client");
     let builder = client.limiter(&setup.name).limit(setup.limit).lease(setup.lease);
     let limiter = builder.max_hold(setup.max_hold).poll(POLL).open().expect("open the limiter");
     Shop {
+        client,
         limiter,
         completions: Completions::new(),
         labels: Mutex::default(),
@@ -69,6 +73,17 @@ fn obey(shop: &Arc<Shop>, line: &str, loops: &mut Vec<JoinHandle<()>>) {
                 let shop = shop.clone();
                 loops.push(thread::spawn(move || shop.churn(hold)));
             }
+        }
+        "mix" => {
+            let hold = Duration::from_millis(number(2));
+            for thread in 0..number(1) {
+                let (shop, seed) = (shop.clone(), number(3) * 1000 + thread);
+                loops.push(thread::spawn(move || Mixer::new(&shop.limiter, hold, seed).run(&shop.over)));
+            }
+        }
+        "order" => {
+            let (shop, verb) = (shop.clone(), words[1].to_owned());
+            thread::spawn(move || shop.order(&verb));
         }
         "end" => {
             shop.over.store(true, Ordering::SeqCst);
@@ -108,6 +123,20 @@ impl Shop {
         permits.insert(label, permit);
     }
 
+    /// What operators do, and the end of a client. Whoever gives the order may be out to see it fail.
+    fn order(&self, verb: &str) {
+        let _ = match verb {
+            "configure" => self.limiter.configure(&Change::new().max_wait(LONG)).map(drop),
+            "revoke" => self.limiter.acquire(&Request::new()).and_then(|permit| {
+                let outcome = self.limiter.revoke(&permit.ticket_id());
+                std::mem::forget(permit); // so that nothing else gives it back
+                outcome.map(drop)
+            }),
+            "leave" => self.client.close(Duration::ZERO),
+            other => panic!("an unknown order: {other}"),
+        };
+    }
+
     fn release(&self, label: &str) {
         let permit = self.permits.lock().remove(label).expect("a permit of that label");
         release(label, permit);
@@ -129,12 +158,12 @@ impl Shop {
     }
 }
 
-fn say_granted(label: &str, permit: &Permit, valid: &[&str]) {
+pub(super) fn say_granted(label: &str, permit: &Permit, valid: &[&str]) {
     let (order, fence) = (permit.order(), permit.fence());
     say("granted", now(), label, format_args!("{order} {fence} {}", valid.join(",")));
 }
 
-fn report_events(label: String, permit: &Permit) {
+pub(super) fn report_events(label: String, permit: &Permit) {
     let events = permit.events();
     thread::spawn(move || {
         for event in events {
@@ -143,14 +172,15 @@ fn report_events(label: String, permit: &Permit) {
     });
 }
 
-fn release(label: &str, permit: Permit) {
+pub(super) fn release(label: &str, permit: Permit) {
     let at = now();
+    say("leaving", at, label, ""); // should it be killed before the answer
     let result = permit.release();
     let result = result.map_or_else(|error| format!("{error:?}").replace(' ', ""), |()| "ok".into());
     say("released", at, label, result);
 }
 
-fn say(what: &str, at: u64, label: &str, rest: impl Display) {
+pub(super) fn say(what: &str, at: u64, label: &str, rest: impl Display) {
     let mut out = std::io::stdout().lock();
     let written = writeln!(out, "@{what} {at} {label} {rest}").and_then(|()| out.flush());
     if written.is_err() {

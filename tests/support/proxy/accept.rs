@@ -78,6 +78,10 @@ impl Shared {
         links.iter().filter(|link| which(link)).count()
     }
 
+    pub fn freeze_links(&self, which: impl Fn(&Link) -> bool) {
+        self.links.lock().iter().filter(|link| which(link)).for_each(|link| link.freeze());
+    }
+
     pub fn kill_links(&self, which: impl Fn(&Link) -> bool) {
         let links = self.links.lock().clone();
         for link in links.iter().filter(|link| which(link)) {
@@ -104,16 +108,16 @@ impl Shared {
 pub fn run(listener: &TcpListener, shared: &Arc<Shared>) {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
     while let Ok((client, _)) = listener.accept() {
-        let (closing, mode) = shared.change(|rules| {
+        let (closing, mode, cut_after) = shared.change(|rules| {
             rules.accepted += 1;
-            (rules.closing, rules.mode)
+            (rules.closing, rules.mode, rules.cut_after)
         });
         if closing {
             break;
         }
         threads.retain(|thread| !thread.is_finished());
         if mode != Mode::Refuse {
-            threads.push(serve(client, shared));
+            threads.push(serve(client, cut_after, shared));
         }
     }
     shared.kill_links(|_| true);
@@ -123,8 +127,8 @@ pub fn run(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-fn serve(client: TcpStream, shared: &Arc<Shared>) -> JoinHandle<()> {
-    let link = Arc::new(Link::new(client));
+fn serve(client: TcpStream, cut_after: Option<usize>, shared: &Arc<Shared>) -> JoinHandle<()> {
+    let link = Arc::new(Link::new(client, cut_after));
     shared.links.lock().push(Arc::clone(&link));
     let shared = Arc::clone(shared);
     thread::spawn(move || {

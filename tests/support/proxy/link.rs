@@ -10,7 +10,7 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
@@ -32,10 +32,14 @@ pub struct Link {
     server_ended: AtomicBool,
     subscriber: AtomicBool,
     lose_reply: AtomicBool,
+    /// Nothing passes any more, either way, and nobody is told.
+    frozen: AtomicBool,
+    /// How many bytes it may still carry each way: requests, replies.
+    allowance: [AtomicUsize; 2],
 }
 
 impl Link {
-    pub fn new(client: TcpStream) -> Link {
+    pub fn new(client: TcpStream, allowance: Option<usize>) -> Link {
         // Without it a test is slower, not wrong.
         let _ = client.set_nodelay(true);
         Link {
@@ -46,6 +50,8 @@ impl Link {
             server_ended: AtomicBool::new(false),
             subscriber: AtomicBool::new(false),
             lose_reply: AtomicBool::new(false),
+            frozen: AtomicBool::new(false),
+            allowance: [(); 2].map(|()| AtomicUsize::new(allowance.unwrap_or(usize::MAX))),
         }
     }
 
@@ -56,6 +62,26 @@ impl Link {
     /// Whether the client's side is open, as far as the proxy had a say.
     pub fn is_live(&self) -> bool {
         !self.is_dead() && !self.is_cut_off()
+    }
+
+    /// Swallows everything from now on, for good; both sides stay open.
+    pub fn freeze(&self) {
+        self.frozen.store(true, Ordering::SeqCst);
+    }
+
+    fn is_frozen(&self) -> bool {
+        self.frozen.load(Ordering::SeqCst)
+    }
+
+    /// The part of a chunk that the link may still carry; when it is less than all, the link ends after it.
+    fn allowed<'a>(&self, way: usize, chunk: &'a [u8]) -> &'a [u8] {
+        let left = &self.allowance[way];
+        let before = left.load(Ordering::SeqCst);
+        let count = chunk.len().min(before);
+        if before != usize::MAX {
+            left.store(before - count, Ordering::SeqCst);
+        }
+        &chunk[..count]
     }
 
     pub fn is_subscriber(&self) -> bool {
@@ -97,17 +123,30 @@ impl Link {
             if !self.is_subscriber() && subscribes(&window) {
                 self.subscriber.store(true, Ordering::SeqCst);
             }
+            if self.is_frozen() {
+                continue;
+            }
             match shared.change(|rules| rules.on_request(&window, new)) {
                 Request::Forward => {}
                 Request::LoseReply => self.lose_reply.store(true, Ordering::SeqCst),
                 Request::Hold(id) => {
+                    self.cut_off_client();
+                    let chunk = &window[window.len() - new..];
+                    return self.deliver_later(chunk, id, server, shared);
+                }
+                Request::Stall(id) => {
                     let chunk = &window[window.len() - new..];
                     return self.deliver_later(chunk, id, server, shared);
                 }
             }
-            if { server }.write_all(&window[window.len() - new..]).is_err() {
+            let chunk = &window[window.len() - new..];
+            let allowed = self.allowed(0, chunk);
+            if { server }.write_all(allowed).is_err() || allowed.len() < chunk.len() {
                 break;
             }
+        }
+        if self.is_frozen() {
+            let _: Option<()> = shared.wait(self, |_| Err(None)); // until the proxy ends
         }
         shut(server, Shutdown::Write);
     }
@@ -132,12 +171,12 @@ impl Link {
             if length == 0 {
                 break;
             }
-            if !self.is_cut_off() && self.pass_gate(shared).is_some() {
+            if !self.is_cut_off() && self.pass_gate(shared).is_some() && !self.is_frozen() {
                 self.carry_reply(&chunk[..length], shared);
             }
         }
         shared.change(|_| self.server_ended.store(true, Ordering::SeqCst));
-        if !self.is_cut_off() && self.wait_open(shared).is_some() {
+        if !self.is_cut_off() && !self.is_frozen() && self.wait_open(shared).is_some() {
             shut(&self.client, Shutdown::Both);
         }
     }
@@ -148,17 +187,17 @@ impl Link {
             Reply::Swallow => {}
             Reply::Lose => self.cut_off_client(),
             Reply::Forward => {
-                if (&self.client).write_all(chunk).is_err() {
+                let allowed = self.allowed(1, chunk);
+                if (&self.client).write_all(allowed).is_err() || allowed.len() < chunk.len() {
                     self.cut_off_client();
                 }
             }
         }
     }
 
-    /// Ends the client's side, delivers the request when it is time to, and
-    /// waits for the server to have run it.
+    /// Delivers the request when it is time to, and waits for the server to
+    /// have run it.
     fn deliver_later(&self, chunk: &[u8], id: CatchId, server: &TcpStream, shared: &Shared) {
-        self.cut_off_client();
         let delivered = self.wait_release(id, shared).is_some_and(|()| { server }.write_all(chunk).is_ok());
         shut(server, Shutdown::Write);
         if delivered && self.wait_server_end(shared).is_some() {

@@ -122,6 +122,36 @@ impl Proxy {
         self.hold(needle, Some(after))
     }
 
+    /// Catches a request that contains `needle`, after having let `skip` such
+    /// through. Its client is told nothing and waits; the server sees the
+    /// request when the test says [`Held::deliver`], and its reply is lost if
+    /// nobody waits for it any more.
+    pub fn stall_request(&self, needle: &[u8], skip: u32) -> Held {
+        Held { id: self.shared.change(|rules| rules.stall(needle, skip)), shared: Arc::clone(&self.shared) }
+    }
+
+    /// Loses one reply in so many, with its connection, until healed.
+    pub fn lose_one_reply_in(&self, count: u64) {
+        self.shared.change(|rules| rules.lose_one_in = count);
+    }
+
+    /// Cuts connections that begin from now on after `bytes` of requests or of
+    /// replies, until healed.
+    pub fn cut_after(&self, bytes: usize) {
+        self.shared.change(|rules| rules.cut_after = Some(bytes));
+    }
+
+    /// The path of all live connections is dead for good, and neither side is
+    /// told (half-open, without RST); new connections work.
+    pub fn freeze(&self) {
+        self.shared.freeze_links(|_| true);
+    }
+
+    /// The same for those that have subscribed.
+    pub fn freeze_pubsub(&self) {
+        self.shared.freeze_links(Link::is_subscriber);
+    }
+
     /// Closes the connections that have subscribed.
     pub fn kill_pubsub(&self) {
         self.shared.kill_links(|link| link.is_live() && link.is_subscriber());

@@ -18,6 +18,8 @@ pub enum Request {
     LoseReply,
     /// Keep it, until its [`Catch`] says so.
     Hold(CatchId),
+    /// The same, and the client is left waiting for its answer.
+    Stall(CatchId),
 }
 
 /// What to do with one reply.
@@ -48,11 +50,20 @@ pub struct Catch {
     pub release_after: Option<Duration>,
 }
 
+/// What a trap does with its request.
+#[derive(Clone, Copy)]
+enum Harm {
+    LoseReply,
+    Hold(CatchId),
+    Stall(CatchId),
+}
+
 /// A one-shot fault that waits for its request.
 struct Trap {
     needle: Vec<u8>,
-    /// Hold the request; otherwise lose its reply.
-    hold: Option<CatchId>,
+    /// How many that match are let through before.
+    skip: u32,
+    harm: Harm,
 }
 
 pub struct Rules {
@@ -60,6 +71,10 @@ pub struct Rules {
     pub latency: Duration,
     pub pubsub_blocked: bool,
     pub lose_replies: u32,
+    /// Of so many replies one is lost, with its connection; 0: none.
+    pub lose_one_in: u64,
+    /// Connections that begin now are cut after so many bytes, either way.
+    pub cut_after: Option<usize>,
     pub closing: bool,
     pub fired: u64,
     pub accepted: u64,
@@ -67,6 +82,7 @@ pub struct Rules {
     pub catches: Vec<Catch>,
     /// In the order in which they were asked for.
     traps: Vec<Trap>,
+    dice: u64,
 }
 
 impl Rules {
@@ -76,11 +92,14 @@ impl Rules {
             latency: Duration::ZERO,
             pubsub_blocked: false,
             lose_replies: 0,
+            lose_one_in: 0,
+            cut_after: None,
             closing: false,
             fired: 0,
             accepted: 0,
             catches: Vec::new(),
             traps: Vec::new(),
+            dice: 0x9e37_79b9_7f4a_7c15,
         }
     }
 
@@ -89,23 +108,35 @@ impl Rules {
         self.latency = Duration::ZERO;
         self.pubsub_blocked = false;
         self.lose_replies = 0;
+        self.lose_one_in = 0;
+        self.cut_after = None;
         self.traps.clear();
     }
 
     pub fn lose_reply_to(&mut self, needle: &[u8]) {
-        self.set_trap(needle, None);
+        self.set_trap(needle, 0, Harm::LoseReply);
     }
 
     pub fn hold(&mut self, needle: &[u8], release_after: Option<Duration>) -> CatchId {
-        self.catches.push(Catch { stage: Stage::Waiting, release_after });
-        let id = self.catches.len() - 1;
-        self.set_trap(needle, Some(id));
+        let id = self.new_catch(release_after);
+        self.set_trap(needle, 0, Harm::Hold(id));
         id
     }
 
-    fn set_trap(&mut self, needle: &[u8], hold: Option<CatchId>) {
+    pub fn stall(&mut self, needle: &[u8], skip: u32) -> CatchId {
+        let id = self.new_catch(None);
+        self.set_trap(needle, skip, Harm::Stall(id));
+        id
+    }
+
+    fn new_catch(&mut self, release_after: Option<Duration>) -> CatchId {
+        self.catches.push(Catch { stage: Stage::Waiting, release_after });
+        self.catches.len() - 1
+    }
+
+    fn set_trap(&mut self, needle: &[u8], skip: u32, harm: Harm) {
         let needle = needle.to_vec();
-        self.traps.push(Trap { needle, hold });
+        self.traps.push(Trap { needle, skip, harm });
     }
 
     /// Decides about a request, which is the end of `window`: the bytes before
@@ -119,12 +150,20 @@ impl Rules {
         let Some(index) = self.traps.iter().position(hit) else {
             return Request::Forward;
         };
+        if self.traps[index].skip > 0 {
+            self.traps[index].skip -= 1;
+            return Request::Forward;
+        }
         self.fired += 1;
-        match self.traps.remove(index).hold {
-            None => Request::LoseReply,
-            Some(id) => {
+        match self.traps.remove(index).harm {
+            Harm::LoseReply => Request::LoseReply,
+            Harm::Hold(id) => {
                 self.catches[id].stage = Stage::Caught;
                 Request::Hold(id)
+            }
+            Harm::Stall(id) => {
+                self.catches[id].stage = Stage::Caught;
+                Request::Stall(id)
             }
         }
     }
@@ -144,7 +183,17 @@ impl Rules {
             self.fired += 1;
             return Reply::Lose;
         }
+        if self.lose_one_in > 0 && self.roll().is_multiple_of(self.lose_one_in) {
+            self.fired += 1;
+            return Reply::Lose;
+        }
         Reply::Forward
+    }
+
+    /// The same faults in every run, as far as the traffic is the same.
+    fn roll(&mut self) -> u64 {
+        self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.dice >> 33
     }
 }
 

@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 
 use super::{Finding, Grade};
 use crate::clock;
-use crate::exit::Failure;
+use crate::exit::{Failure, UNAVAILABLE};
 use crate::server::{self, Server};
 use crate::term::nanos;
 
@@ -80,10 +80,13 @@ pub fn memory(server: &mut Server) -> Result<Vec<Finding>, Failure> {
     Ok(vec![memory_finding(used, most)])
 }
 
-/// A message to ourselves and back, which is how a waiting process learns of its grant at once.
-pub fn pubsub(server: &mut Server, url: &str) -> Result<Vec<Finding>, Failure> {
+/// A message to ourselves and back, which is how a waiting process learns of its grant at once. In a cluster it is heard on
+/// another master than it is published on.
+pub fn pubsub(server: &mut Server, url: &str, index: usize) -> Result<Vec<Finding>, Failure> {
     let channel = format!("fq:doctor:{}:{}", std::process::id(), clock::now_ns());
-    let mut listener = Server::connect(url)?;
+    let mut listeners = Server::connect_all(url)?;
+    let another = (index + 1).checked_rem(listeners.len()).ok_or_else(|| Failure::new(UNAVAILABLE, "no master"))?;
+    let mut listener = listeners.swap_remove(another);
     listener.conn.set_read_timeout(Some(MESSAGE))?;
     let mut subscription = listener.conn.as_pubsub();
     subscription.subscribe(&channel)?;

@@ -44,7 +44,8 @@ final class Booking {
     /** The caller's, which has to stay for as long as the request may be cancelled; or null. */
     private Ticket givenTicket;
     private final long ticket;
-    private long since;
+    private final long asked;
+    private long granted;
     private long permit;
     private Failure failure;
     private volatile PermitLostException lost;
@@ -61,7 +62,7 @@ final class Booking {
         this.waiter = future == null ? Thread.currentThread() : null;
         this.future = future;
         this.positions = positionsOf(request, given);
-        this.since = mailbox.now();
+        this.asked = mailbox.now();
     }
 
     private Positions positionsOf(Request request, Ticket given) {
@@ -141,25 +142,30 @@ final class Booking {
     }
 
     /** Its end; only the first counts. A permit that nobody waits for goes back. */
-    void settle(long granted, Failure refused) {
-        if (granted != 0) {
-            permit = granted;
+    void settle(long given, Failure refused) {
+        long now = mailbox.now();
+        if (given != 0) {
+            permit = given;
+            granted = now; // all of which is there before the phase says so: then others go on
         } else {
             failure = refused; // which counts with the phase FAILED only: a close may find it granted
         }
-        int before = phase.getAndUpdate(now -> switch (now) {
-            case NEW, ATTENDED -> granted != 0 ? HELD : FAILED;
+        int before = phase.getAndUpdate(was -> switch (was) {
+            case NEW, ATTENDED -> given != 0 ? HELD : FAILED;
             case ABANDONED -> OVER;
-            default -> now;
+            default -> was;
         });
         boolean first = before <= ABANDONED;
         boolean accepted = first && before != ABANDONED;
-        if (!accepted && granted != 0) {
-            fq().permitFree(granted);
+        if (!accepted && given != 0) {
+            fq().permitFree(given);
         }
         if (first) {
-            settled(before, !accepted ? StatusCode.CANCELLED : granted != 0 ? StatusCode.OK : refused.status());
-            tell(accepted);
+            try {
+                settled(before, !accepted ? StatusCode.CANCELLED : given != 0 ? StatusCode.OK : refused.status(), now);
+            } finally { // an executor of the caller's may throw what it likes
+                tell(accepted);
+            }
         }
     }
 
@@ -176,7 +182,7 @@ final class Booking {
         future = null; // it leads to the client, and to the permit, which must not be kept by what is held
     }
 
-    private void settled(int before, StatusCode outcome) {
+    private void settled(int before, StatusCode outcome, long now) {
         if (before != NEW) {
             mailbox.unwant();
         }
@@ -190,7 +196,7 @@ final class Booking {
         if (positions != null) {
             positions.end();
         }
-        Duration waited = elapsed();
+        Duration waited = Duration.ofNanos(now - asked);
         mailbox.observe(observer -> observer.requestEnded(limiter, outcome, waited));
     }
 
@@ -223,12 +229,12 @@ final class Booking {
             return false;
         }
         if (lost == null && fq().permitState(permit) == PermitState.LOST.ordinal()) {
-            lost = new PermitLostException("the permit was lost before it was given back", false, null);
+            lose(new PermitLostException("the permit was lost before it was given back", false, null));
         }
         fq().permitFree(permit);
         unwatch();
         mailbox.forget(this);
-        Duration held = elapsed();
+        Duration held = Duration.ofNanos(mailbox.now() - granted);
         mailbox.observe(observer -> observer.permitGivenBack(limiter, held));
         return true;
     }
@@ -246,18 +252,18 @@ final class Booking {
         }
     }
 
-    /** What a release by name has learned. */
-    void foundLost(PermitLostException error) {
-        lost = error;
-    }
-
     PermitLostException lost() {
         return lost;
     }
 
-    /** News from the library. */
+    /** The first who learns of it tells the others: the library's news, or who gives the permit back. */
     void lose(PermitLostException error) {
-        lost = error;
+        synchronized (this) {
+            if (lost != null) {
+                return;
+            }
+            lost = error;
+        }
         mailbox.observe(observer -> observer.permitLost(limiter));
         WeakReference<Permit> known = watcher;
         Permit told = known != null ? known.get() : null;
@@ -283,13 +289,5 @@ final class Booking {
             watched = false;
             mailbox.unwant();
         }
-    }
-
-    /** Since the start, or since the last call of this. */
-    private Duration elapsed() {
-        long now = mailbox.now();
-        Duration elapsed = Duration.ofNanos(now - since);
-        since = now;
-        return elapsed;
     }
 }

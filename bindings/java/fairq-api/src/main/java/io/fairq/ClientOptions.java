@@ -34,7 +34,7 @@ public final class ClientOptions {
      * @return these options and this one
      */
     public ClientOptions connectTimeout(Duration timeout) {
-        return option("connect_timeout", Millis.option(timeout, "connect_timeout"));
+        return new ClientOptions(settings.with("connect_timeout", timeout), executor, observer);
     }
 
     /**
@@ -44,7 +44,7 @@ public final class ClientOptions {
      * @return these options and this one
      */
     public ClientOptions ioTimeout(Duration timeout) {
-        return option("io_timeout", Millis.option(timeout, "io_timeout"));
+        return new ClientOptions(settings.with("io_timeout", timeout), executor, observer);
     }
 
     /**

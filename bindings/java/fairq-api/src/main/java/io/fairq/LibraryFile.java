@@ -8,17 +8,23 @@ import java.nio.file.Path;
 import java.util.Locale;
 
 /**
- * Where the shared library is: what the system property {@code fairq.library} names, else in {@code java.library.path}, else the
- * one of the jar {@code fairq-natives}, in a folder of its own that goes as soon as the library is loaded.
+ * Where the shared library is: what the system property {@code fairq.library} names, or the environment variable
+ * {@code FAIRQ_LIBRARY}, else in {@code java.library.path}, else the one of the jar {@code fairq-natives}, in a folder of its own
+ * that goes as soon as the library is loaded.
  */
 record LibraryFile(Path path, boolean isExtracted) implements AutoCloseable {
     private static final String PROPERTY = "fairq.library";
+    private static final String VARIABLE = "FAIRQ_LIBRARY";
     private static final System.Logger LOG = System.getLogger("io.fairq");
 
     static LibraryFile find() {
-        String named = System.getProperty(PROPERTY);
-        if (named != null) {
-            return new LibraryFile(existing(Path.of(named).toAbsolutePath()), false);
+        String byProperty = System.getProperty(PROPERTY);
+        if (byProperty != null) {
+            return named(byProperty, "the system property " + PROPERTY);
+        }
+        String byVariable = System.getenv(VARIABLE);
+        if (byVariable != null && !byVariable.isEmpty()) {
+            return named(byVariable, "the environment variable " + VARIABLE);
         }
         String file = System.mapLibraryName("fairq");
         for (String folder : System.getProperty("java.library.path", "").split(File.pathSeparator)) {
@@ -30,18 +36,20 @@ record LibraryFile(Path path, boolean isExtracted) implements AutoCloseable {
         return bundled("META-INF/natives/" + platform() + "/" + file);
     }
 
-    private static Path existing(Path path) {
+    private static LibraryFile named(String name, String by) {
+        Path path = Path.of(name).toAbsolutePath();
         if (!Files.isRegularFile(path)) {
-            throw new UnsatisfiedLinkError("the system property " + PROPERTY + " names " + path + ", which is no file");
+            throw new UnsatisfiedLinkError(by + " names " + path + ", which is no file");
         }
-        return path;
+        return new LibraryFile(path, false);
     }
 
     private static LibraryFile bundled(String resource) {
         try (InputStream bundled = LibraryFile.class.getClassLoader().getResourceAsStream(resource)) {
             if (bundled == null) {
                 throw new UnsatisfiedLinkError("there is no " + resource + " in the class path: add a fairq-natives that is "
-                        + "made for this platform, or let the system property " + PROPERTY + " name the library");
+                        + "made for this platform, or let the system property " + PROPERTY + " or the environment variable "
+                        + VARIABLE + " name the library");
             }
             Path folder = Files.createTempDirectory("fairq"); // which only this user can read or write
             Path path = folder.resolve(Path.of(resource).getFileName().toString());

@@ -154,8 +154,10 @@ public final class Limiter {
      *
      * <p>Cancelling the future cancels the request; so does {@link CompletableFuture#orTimeout orTimeout}, and whatever else
      * completes it. A grant that was on its way goes back, and so does, with {@link CompletableFuture#cancel cancel}, one that is in
-     * the future already, unless somebody has taken it: with {@code get}, {@code join} and the like, or by a stage that depends on
-     * the future. Cancelling a stage that depends on it cancels the request while that waits; afterwards the permit is the stage's.
+     * the future already, unless somebody has taken it: with {@code get}, {@code join} and the like, or by a stage that was made of
+     * the future. (It does not learn of {@code anyOf}, nor of a stage that was made of another one and given this: who has the
+     * permit by these must not cancel the future any more.) Cancelling a stage that depends on it cancels the request while that
+     * waits; afterwards the permit is the stage's.
      *
      * @param request what is asked for
      * @return the future

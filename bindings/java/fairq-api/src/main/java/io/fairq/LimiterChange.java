@@ -60,7 +60,7 @@ public final class LimiterChange {
      * @return this change and that
      */
     public LimiterChange maxWait(Duration wait) {
-        return option("max_wait", Millis.option(wait, "max_wait"));
+        return new LimiterChange(settings.with("max_wait", wait));
     }
 
     /**
@@ -79,7 +79,7 @@ public final class LimiterChange {
      * @return this change and that
      */
     public LimiterChange lease(Duration lease) {
-        return option("lease", Millis.option(lease, "lease"));
+        return new LimiterChange(settings.with("lease", lease));
     }
 
     /**
@@ -89,7 +89,7 @@ public final class LimiterChange {
      * @return this change and that
      */
     public LimiterChange maxHold(Duration hold) {
-        return option("max_hold", Millis.option(hold, "max_hold"));
+        return new LimiterChange(settings.with("max_hold", hold));
     }
 
     /**

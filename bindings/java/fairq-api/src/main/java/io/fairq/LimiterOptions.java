@@ -70,7 +70,7 @@ public final class LimiterOptions {
      * @return these options and this one
      */
     public LimiterOptions maxWait(Duration wait) {
-        return option("max_wait", Millis.option(wait, "max_wait"));
+        return new LimiterOptions(settings.with("max_wait", wait));
     }
 
     /**
@@ -89,7 +89,7 @@ public final class LimiterOptions {
      * @return these options and this one
      */
     public LimiterOptions lease(Duration lease) {
-        return option("lease", Millis.option(lease, "lease"));
+        return new LimiterOptions(settings.with("lease", lease));
     }
 
     /**
@@ -99,7 +99,7 @@ public final class LimiterOptions {
      * @return these options and this one
      */
     public LimiterOptions maxHold(Duration hold) {
-        return option("max_hold", Millis.option(hold, "max_hold"));
+        return new LimiterOptions(settings.with("max_hold", hold));
     }
 
     /**
@@ -109,7 +109,7 @@ public final class LimiterOptions {
      * @return these options and this one
      */
     public LimiterOptions idle(Duration idle) {
-        return option("idle", Millis.option(idle, "idle"));
+        return new LimiterOptions(settings.with("idle", idle));
     }
 
     /**
@@ -119,7 +119,7 @@ public final class LimiterOptions {
      * @return these options and this one
      */
     public LimiterOptions poll(Duration poll) {
-        return option("poll", Millis.option(poll, "poll"));
+        return new LimiterOptions(settings.with("poll", poll));
     }
 
     /**

@@ -59,9 +59,18 @@ final class Mailbox implements Runnable {
         long token = tokens.incrementAndGet();
         try (Scratch scratch = Scratch.take()) {
             long ticket = given != null ? given.handle() : newTicket(limiter, scratch);
-            Booking booking = new Booking(this, limiter.name(), request, token, given, ticket, future);
-            bookings.put(token, booking);
-            start(limiter, request, booking, given == null, scratch);
+            Booking booking;
+            boolean started = false;
+            try {
+                booking = new Booking(this, limiter.name(), request, token, given, ticket, future);
+                bookings.put(token, booking);
+                start(limiter, request, booking, scratch);
+                started = true;
+            } finally {
+                if (!started) {
+                    withdraw(token, given == null ? ticket : 0);
+                }
+            }
             take(scratch);
             if (!booking.isSettled()) {
                 booking.attend();
@@ -78,19 +87,20 @@ final class Mailbox implements Runnable {
         return scratch.outValue();
     }
 
-    private void start(Limiter limiter, Request request, Booking booking, boolean ownsTicket, Scratch scratch) {
+    private void start(Limiter limiter, Request request, Booking booking, Scratch scratch) {
         request.write(scratch, booking.reportsPosition());
         int status = fq().acquireStart(
                 limiter.handle(), scratch.struct(), booking.ticket(), queue, booking.token(), scratch.error());
-        if (status == 0) {
-            return;
+        if (status != 0) {
+            Failure failure = scratch.failure(status);
+            throw (ended ? Failure.CLOSED : failure).exception();
         }
-        Failure failure = scratch.failure(status);
-        bookings.remove(booking.token());
-        if (ownsTicket) {
-            fq().ticketFree(booking.ticket());
-        }
-        throw (ended ? Failure.CLOSED : failure).exception();
+    }
+
+    /** It was not started, and nothing will be told of it. */
+    private void withdraw(long token, long ownTicket) {
+        bookings.remove(token);
+        fq().ticketFree(ownTicket);
     }
 
     /** Its permit is over, or there will be none. */
@@ -108,7 +118,7 @@ final class Mailbox implements Runnable {
         }
         try {
             news.accept(observer);
-        } catch (RuntimeException error) {
+        } catch (RuntimeException | Error error) { // as of a library for metrics that is there in part: waiters must not suffer
             LOG.log(System.Logger.Level.ERROR, "an observer failed", error);
         }
     }
@@ -215,7 +225,13 @@ final class Mailbox implements Runnable {
     }
 
     private void closeAll() {
-        bookings.values().forEach(booking -> booking.settle(0, Failure.CLOSED));
+        bookings.values().forEach(booking -> {
+            try {
+                booking.settle(0, Failure.CLOSED);
+            } catch (RuntimeException | Error error) { // the others have to be told
+                LOG.log(System.Logger.Level.ERROR, "a waiter could not be told that all is closed", error);
+            }
+        });
     }
 
     /** For a moment: it may be in an observer, or in a caller's executor that is none. */

@@ -23,12 +23,6 @@ final class Millis {
         }
     }
 
-    /** As options have it. */
-    static String option(Duration duration, String key) {
-        long millis = of(duration, key);
-        return millis == Abi.FOREVER ? "forever" : millis + "ms";
-    }
-
     /** Milliseconds of the library; empty for ever, or where it does not know. */
     static Optional<Duration> known(long millis) {
         return millis < 0 || millis == Abi.FOREVER ? Optional.empty() : Optional.of(Duration.ofMillis(millis));

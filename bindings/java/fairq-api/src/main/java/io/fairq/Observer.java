@@ -28,7 +28,8 @@ public interface Observer {
     default void permitGivenBack(String limiter, Duration held) {}
 
     /**
-     * A permit was lost.
+     * A permit was lost. This is told as soon as it is learned: by the library's news while somebody waits or listens, and at the
+     * latest when the permit is given back.
      *
      * @param limiter the limiter's name
      */

@@ -3,6 +3,7 @@ package io.fairq;
 import static io.fairq.Library.fq;
 
 import java.lang.ref.Cleaner;
+import java.lang.ref.Reference;
 import java.util.Objects;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
@@ -129,8 +130,12 @@ public final class Permit implements AutoCloseable {
      */
     @Override
     public void close() {
-        booking.giveBack();
-        leak.clean();
+        try {
+            booking.giveBack();
+            leak.clean();
+        } finally {
+            Reference.reachabilityFence(this); // else it may be taken for a leak just now
+        }
     }
 
     /**
@@ -163,7 +168,7 @@ public final class Permit implements AutoCloseable {
             int status = fq().release(booking.permit(), scratch.error());
             Failure failure = status == 0 ? null : scratch.failure(status);
             if (failure != null && failure.status() == StatusCode.PERMIT_LOST) {
-                booking.foundLost(failure.lost());
+                booking.lose(failure.lost());
             }
             close();
             if (failure != null) {

@@ -195,8 +195,11 @@ final class PermitFuture extends CompletableFuture<Permit> {
 
     private synchronized CompletableFuture<Permit> plumb(Runnable call) {
         plumbing = true;
-        call.run();
-        plumbing = false;
+        try {
+            call.run();
+        } finally {
+            plumbing = false;
+        }
         return this;
     }
 

@@ -2,6 +2,7 @@ package io.fairq;
 
 import static io.fairq.Library.fq;
 
+import java.time.Duration;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -23,6 +24,11 @@ record Settings(Map<String, String> values) {
             throw Failure.invalid(key + ": " + count + " is negative; it has to be zero or more");
         }
         return with(key, Long.toString(count));
+    }
+
+    Settings with(String key, Duration duration) {
+        long millis = Millis.of(duration, key);
+        return with(key, millis == Abi.FOREVER ? "forever" : millis + "ms");
     }
 
     /** Makes a set of options for the time of one call. */

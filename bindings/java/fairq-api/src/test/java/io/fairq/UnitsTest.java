@@ -26,7 +26,6 @@ class UnitsTest {
     @Test
     void whatIsTooLongIsForEver() {
         assertEquals(Abi.FOREVER, Millis.of(Duration.ofSeconds(Long.MAX_VALUE), "x"));
-        assertEquals("forever", Millis.option(Duration.ofSeconds(Long.MAX_VALUE), "x"));
         // The last two numbers mean something else.
         assertEquals(Abi.DEFAULT - 1, Millis.of(Duration.ofMillis(Abi.DEFAULT), "x"));
         assertEquals(Abi.DEFAULT - 1, Millis.of(Duration.ofMillis(Abi.FOREVER), "x"));
@@ -36,7 +35,6 @@ class UnitsTest {
     void whatIsNotKnown() {
         assertEquals(Optional.empty(), Millis.known(Abi.FOREVER));
         assertEquals(Optional.of(Duration.ofMillis(5)), Millis.known(5));
-        assertEquals("5ms", Millis.option(Duration.ofMillis(5), "x"));
     }
 
     @Test
@@ -51,6 +49,7 @@ class UnitsTest {
         options.maxQueue(5).waitForever();
         assertEquals("{limit=4}", options.toString());
         assertEquals("{limit=4, max_queue=0, max_wait=1ms}", options.maxQueue(0).maxWait(Duration.ofNanos(1)).toString());
+        assertEquals("{max_hold=forever}", LimiterChange.none().maxHold(Duration.ofSeconds(Long.MAX_VALUE)).toString());
         assertEquals("{paused=false, reset=true}", LimiterChange.none().paused(false).reset().toString());
         assertThrows(InvalidException.class, () -> options.maxQueue(-1));
     }

@@ -1,13 +1,35 @@
 package io.fairq.jna;
 
+import com.sun.jna.FunctionMapper;
+import com.sun.jna.Library;
 import com.sun.jna.Native;
 import com.sun.jna.Pointer;
 import io.fairq.spi.NativeLibrary;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Locale;
+import java.util.Map;
+import java.util.regex.Pattern;
 
-/** Hands each call on as it is: handles and pointers are numbers here, which JNA's direct mapping passes in registers. */
+/**
+ * JNA's direct mapping makes a function of the library of each native method: handles and pointers are numbers here, which it
+ * passes in registers.
+ */
 final class JnaLibrary implements NativeLibrary {
+    private static final Pattern CAPITAL = Pattern.compile("[A-Z]");
+
+    /** Finds all functions. */
+    static void load(String path) {
+        FunctionMapper names = (library, method) -> functionOf(method.getName());
+        var options = Map.of(Library.OPTION_FUNCTION_MAPPER, names);
+        Native.register(JnaLibrary.class, com.sun.jna.NativeLibrary.getInstance(path, options));
+    }
+
+    /** Such as {@code fq_client_open} for {@code clientOpen}. */
+    private static String functionOf(String method) {
+        return "fq_" + CAPITAL.matcher(method).replaceAll(capital -> "_" + capital.group().toLowerCase(Locale.ROOT));
+    }
+
     @Override
     public long address(ByteBuffer buffer) {
         return Pointer.nativeValue(Native.getDirectBufferPointer(buffer));
@@ -24,167 +46,101 @@ final class JnaLibrary implements NativeLibrary {
     }
 
     @Override
-    public long version() {
-        return Functions.fq_version();
-    }
+    public native long version();
 
     @Override
-    public long statusName(int status) {
-        return Functions.fq_status_name(status);
-    }
+    public native long statusName(int status);
 
     @Override
-    public long errorMessage(long error) {
-        return Functions.fq_error_message(error);
-    }
+    public native long errorMessage(long error);
 
     @Override
-    public int errorRetryable(long error) {
-        return Functions.fq_error_retryable(error);
-    }
+    public native int errorRetryable(long error);
 
     @Override
-    public long errorRetryAfterMs(long error) {
-        return Functions.fq_error_retry_after_ms(error);
-    }
+    public native long errorRetryAfterMs(long error);
 
     @Override
-    public void errorFree(long error) {
-        Functions.fq_error_free(error);
-    }
+    public native void errorFree(long error);
 
     @Override
-    public int configNew(long config, long err) {
-        return Functions.fq_config_new(config, err);
-    }
+    public native int configNew(long config, long err);
 
     @Override
-    public int configSet(long config, long key, long keyLen, long value, long valueLen, long err) {
-        return Functions.fq_config_set(config, key, keyLen, value, valueLen, err);
-    }
+    public native int configSet(long config, long key, long keyLen, long value, long valueLen, long err);
 
     @Override
-    public void configFree(long config) {
-        Functions.fq_config_free(config);
-    }
+    public native void configFree(long config);
 
     @Override
-    public long options(long count) {
-        return Functions.fq_options(count);
-    }
+    public native long options(long count);
 
     @Override
-    public int clientOpen(long url, long urlLen, long config, long client, long err) {
-        return Functions.fq_client_open(url, urlLen, config, client, err);
-    }
+    public native int clientOpen(long url, long urlLen, long config, long client, long err);
 
     @Override
-    public int clientCheck(long client, long err) {
-        return Functions.fq_client_check(client, err);
-    }
+    public native int clientCheck(long client, long err);
 
     @Override
-    public int clientClose(long client, long drainMs, long err) {
-        return Functions.fq_client_close(client, drainMs, err);
-    }
+    public native int clientClose(long client, long drainMs, long err);
 
     @Override
-    public void clientFree(long client) {
-        Functions.fq_client_free(client);
-    }
+    public native void clientFree(long client);
 
     @Override
-    public int limiterOpen(long client, long name, long nameLen, long config, long limiter, long err) {
-        return Functions.fq_limiter_open(client, name, nameLen, config, limiter, err);
-    }
+    public native int limiterOpen(long client, long name, long nameLen, long config, long limiter, long err);
 
     @Override
-    public int limiterStatus(long limiter, long info, long err) {
-        return Functions.fq_limiter_status(limiter, info, err);
-    }
+    public native int limiterStatus(long limiter, long info, long err);
 
     @Override
-    public int limiterConfigure(long limiter, long changes, long err) {
-        return Functions.fq_limiter_configure(limiter, changes, err);
-    }
+    public native int limiterConfigure(long limiter, long changes, long err);
 
     @Override
-    public void limiterFree(long limiter) {
-        Functions.fq_limiter_free(limiter);
-    }
+    public native void limiterFree(long limiter);
 
     @Override
-    public int acquireStart(long limiter, long request, long ticket, long completions, long token, long err) {
-        return Functions.fq_acquire_start(limiter, request, ticket, completions, token, err);
-    }
+    public native int acquireStart(long limiter, long request, long ticket, long completions, long token, long err);
 
     @Override
-    public int ticketNew(long limiter, long ticket, long err) {
-        return Functions.fq_ticket_new(limiter, ticket, err);
-    }
+    public native int ticketNew(long limiter, long ticket, long err);
 
     @Override
-    public int cancel(long ticket, long err) {
-        return Functions.fq_cancel(ticket, err);
-    }
+    public native int cancel(long ticket, long err);
 
     @Override
-    public int ticketPosition(long ticket, long position, long err) {
-        return Functions.fq_ticket_position(ticket, position, err);
-    }
+    public native int ticketPosition(long ticket, long position, long err);
 
     @Override
-    public int ticketLastPosition(long ticket, long position, long err) {
-        return Functions.fq_ticket_last_position(ticket, position, err);
-    }
+    public native int ticketLastPosition(long ticket, long position, long err);
 
     @Override
-    public void ticketFree(long ticket) {
-        Functions.fq_ticket_free(ticket);
-    }
+    public native void ticketFree(long ticket);
 
     @Override
-    public int release(long permit, long err) {
-        return Functions.fq_release(permit, err);
-    }
+    public native int release(long permit, long err);
 
     @Override
-    public void permitFree(long permit) {
-        Functions.fq_permit_free(permit);
-    }
+    public native void permitFree(long permit);
 
     @Override
-    public long permitFence(long permit) {
-        return Functions.fq_permit_fence(permit);
-    }
+    public native long permitFence(long permit);
 
     @Override
-    public long permitOrder(long permit) {
-        return Functions.fq_permit_order(permit);
-    }
+    public native long permitOrder(long permit);
 
     @Override
-    public int permitIsValid(long permit) {
-        return Functions.fq_permit_is_valid(permit);
-    }
+    public native int permitIsValid(long permit);
 
     @Override
-    public int permitState(long permit) {
-        return Functions.fq_permit_state(permit);
-    }
+    public native int permitState(long permit);
 
     @Override
-    public int completionsNew(long completions, long err) {
-        return Functions.fq_completions_new(completions, err);
-    }
+    public native int completionsNew(long completions, long err);
 
     @Override
-    public int completionsPoll(long completions, long events, long capacity, long timeoutMs, long count, long err) {
-        return Functions.fq_completions_poll(completions, events, capacity, timeoutMs, count, err);
-    }
+    public native int completionsPoll(long completions, long events, long capacity, long timeoutMs, long count, long err);
 
     @Override
-    public void completionsFree(long completions) {
-        Functions.fq_completions_free(completions);
-    }
+    public native void completionsFree(long completions);
 }

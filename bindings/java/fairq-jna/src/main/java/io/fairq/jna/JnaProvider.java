@@ -26,7 +26,7 @@ public final class JnaProvider implements NativeProvider {
             throw new UnsupportedOperationException("fairq needs a 64-bit Java");
         }
         try {
-            Native.register(Functions.class, com.sun.jna.NativeLibrary.getInstance(path));
+            JnaLibrary.load(path);
             return new JnaLibrary();
         } catch (UnsatisfiedLinkError error) {
             throw brief(error);

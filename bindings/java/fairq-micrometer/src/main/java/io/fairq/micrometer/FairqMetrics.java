@@ -1,22 +1,21 @@
 package io.fairq.micrometer;
 
-import io.fairq.Limiter;
-import io.fairq.LimiterStatus;
 import io.fairq.Observer;
 import io.fairq.StatusCode;
-import io.micrometer.core.instrument.Gauge;
+import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Tags;
 import io.micrometer.core.instrument.Timer;
 import java.time.Duration;
 import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.ToDoubleFunction;
+import java.util.function.Supplier;
 
 /**
- * Meters, all with the tag {@code limiter}.
- *
- * <p>As the {@linkplain io.fairq.ClientOptions#observer observer} of a client:
+ * What becomes of requests, as the {@linkplain io.fairq.ClientOptions#observer observer} of a client. All meters have the tag
+ * {@code limiter}:
  *
  * <ul>
  *   <li>{@code fairq.wait}: a timer of requests, from their start to their end, with the tag {@code outcome}: {@code ok}, or a
@@ -24,19 +23,16 @@ import java.util.function.ToDoubleFunction;
  *   <li>{@code fairq.hold}: a timer of permits, until they are given back;
  *   <li>{@code fairq.lost}, {@code fairq.leaked}: counters of permits that were lost, or found as garbage.
  * </ul>
- *
- * <p>For each limiter that {@link #watch} is called for, over all processes: the gauges {@code fairq.limit}, {@code fairq.used},
- * {@code fairq.holders} and {@code fairq.waiting}. They ask the store, at most once in {@link #FRESH} for all four, in the thread
- * that reads them; they have no value while it does not answer.
  */
 public final class FairqMetrics implements Observer {
-    /** For how long an answer of the store serves the gauges. */
-    public static final Duration FRESH = Duration.ofSeconds(1);
-
-    private final MeterRegistry registry;
+    private final Supplier<? extends MeterRegistry> registry;
     private final Tags tags;
-    private final ConcurrentHashMap<String, Timer> timers = new ConcurrentHashMap<>();
-    private final ConcurrentHashMap<String, Standing> watched = new ConcurrentHashMap<>();
+    /** The registry would make the tags of a timer anew each time. */
+    private final Map<WaitKey, Timer> waits = new ConcurrentHashMap<>();
+
+    private final Map<String, Timer> holds = new ConcurrentHashMap<>();
+
+    private record WaitKey(String limiter, StatusCode outcome) {}
 
     /**
      * Meters in a registry.
@@ -54,65 +50,61 @@ public final class FairqMetrics implements Observer {
      * @param tags that each meter has
      */
     public FairqMetrics(MeterRegistry registry, Tags tags) {
-        this.registry = registry;
-        this.tags = tags;
+        this(supplier(registry), tags);
     }
 
     /**
-     * Makes the gauges of a limiter. Does not block; reading them does, for a round trip.
+     * Meters in a registry that may be made after the client, with more tags.
      *
-     * @param limiter of any client; the gauges keep it
+     * @param registry where; it is asked for when there is something to tell
+     * @param tags that each meter has
      */
-    public void watch(Limiter limiter) {
-        Standing standing = new Standing(limiter);
-        if (watched.putIfAbsent(limiter.name(), standing) == null) {
-            gauge("fairq.limit", "how much cost may be held at once", standing, LimiterStatus::limit);
-            gauge("fairq.used", "the cost that is held", standing, LimiterStatus::used);
-            gauge("fairq.holders", "permits that are held", standing, LimiterStatus::holders);
-            gauge("fairq.waiting", "requests in line", standing, LimiterStatus::waiting);
-        }
+    public FairqMetrics(Supplier<? extends MeterRegistry> registry, Tags tags) {
+        this.registry = Objects.requireNonNull(registry, "registry");
+        this.tags = Objects.requireNonNull(tags, "tags");
     }
 
-    private void gauge(String name, String doc, Standing standing, ToDoubleFunction<LimiterStatus> read) {
-        Gauge.builder(name, standing, of -> of.read(read))
-                .description(doc)
-                .tags(of(standing.limiter.name()))
-                .register(registry);
+    private static Supplier<MeterRegistry> supplier(MeterRegistry registry) {
+        Objects.requireNonNull(registry, "registry");
+        return () -> registry;
     }
 
     @Override
     public void requestEnded(String limiter, StatusCode outcome, Duration waited) {
-        // A timer that is known costs one look; the registry would make its tags anew.
-        timers.computeIfAbsent(outcome.ordinal() + limiter, key -> waits(limiter, outcome)).record(waited);
-    }
-
-    private Timer waits(String limiter, StatusCode outcome) {
-        return Timer.builder("fairq.wait")
-                .description("requests until their end")
-                .tags(of(limiter).and("outcome", outcome.name().toLowerCase(Locale.ROOT)))
-                .register(registry);
+        waits.computeIfAbsent(new WaitKey(limiter, outcome), this::waitTimer).record(waited);
     }
 
     @Override
     public void permitGivenBack(String limiter, Duration held) {
-        timers.computeIfAbsent(limiter, this::holds).record(held);
-    }
-
-    private Timer holds(String limiter) {
-        return Timer.builder("fairq.hold")
-                .description("permits until they are given back")
-                .tags(of(limiter))
-                .register(registry);
+        holds.computeIfAbsent(limiter, this::holdTimer).record(held);
     }
 
     @Override
     public void permitLost(String limiter) {
-        registry.counter("fairq.lost", of(limiter)).increment();
+        counter("fairq.lost", "Permits that were lost", limiter).increment();
     }
 
     @Override
     public void permitLeaked(String limiter) {
-        registry.counter("fairq.leaked", of(limiter)).increment();
+        counter("fairq.leaked", "Permits that nobody gave back, collected as garbage", limiter).increment();
+    }
+
+    private Timer waitTimer(WaitKey key) {
+        return Timer.builder("fairq.wait")
+                .description("How long requests waited, by what became of them")
+                .tags(of(key.limiter).and("outcome", key.outcome.name().toLowerCase(Locale.ROOT)))
+                .register(registry.get());
+    }
+
+    private Timer holdTimer(String limiter) {
+        return Timer.builder("fairq.hold")
+                .description("How long permits were held")
+                .tags(of(limiter))
+                .register(registry.get());
+    }
+
+    private Counter counter(String name, String description, String limiter) {
+        return Counter.builder(name).description(description).tags(of(limiter)).register(registry.get());
     }
 
     private Tags of(String limiter) {

@@ -1,2 +1,2 @@
-/** Meters of limiters and of what becomes of requests, for Micrometer. */
+/** Meters for Micrometer: of what becomes of requests, and of how limiters stand. */
 package io.fairq.micrometer;

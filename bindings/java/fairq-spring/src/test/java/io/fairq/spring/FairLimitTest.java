@@ -11,6 +11,7 @@ import io.fairq.QueueFullException;
 import io.fairq.TimedOutException;
 import io.fairq.spring.aop.FairLimitAutoConfiguration;
 import io.fairq.spring.reactive.FairFluxAutoConfiguration;
+import io.fairq.testing.Checks;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;

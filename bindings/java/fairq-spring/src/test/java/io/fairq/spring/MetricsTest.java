@@ -5,22 +5,27 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.fairq.Limiter;
 import io.fairq.Permit;
 import io.fairq.Request;
+import io.fairq.micrometer.FairqMetrics;
+import io.fairq.micrometer.LimiterGauges;
 import io.fairq.spring.aop.FairLimitAutoConfiguration;
 import io.fairq.spring.metrics.FairqHealthAutoConfiguration;
 import io.fairq.spring.metrics.FairqMetricsAutoConfiguration;
-import io.fairq.spring.metrics.LimiterGauges;
 import io.fairq.spring.mvc.FairMvcAutoConfiguration;
 import io.fairq.spring.reactive.FairFluxAutoConfiguration;
+import io.fairq.testing.Checks;
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.actuate.health.HealthIndicator;
 import org.springframework.boot.actuate.health.Status;
+import org.springframework.boot.LazyInitializationBeanFactoryPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
+import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Configuration;
 
 /** What operators see. */
@@ -60,6 +65,7 @@ class MetricsTest {
                 Checks.get(gauges.refresh());
                 assertThat(gauge(registry, "fairq.limit")).isEqualTo(2);
                 assertThat(gauge(registry, "fairq.used")).isEqualTo(2);
+                assertThat(gauge(registry, "fairq.holders")).isEqualTo(1);
                 assertThat(gauge(registry, "fairq.waiting")).isEqualTo(1);
                 assertThat(Checks.failure(seen.acquireAsync())).isNotNull();
                 waiting.cancel(true);
@@ -78,13 +84,43 @@ class MetricsTest {
     void itLooksByItself() {
         of(runner, "look").withBean(MeterRegistry.class, SimpleMeterRegistry::new)
                 .withPropertyValues("fairq.metrics.refresh=1ms")
+                .run(MetricsTest::itIsSeen);
+    }
+
+    /** No bean depends on the gauges. */
+    @Test
+    void itLooksByItselfInLazyApplications() {
+        of(runner, "lazy").withBean(MeterRegistry.class, SimpleMeterRegistry::new)
+                .withBean(LazyInitializationBeanFactoryPostProcessor.class)
+                .withPropertyValues("fairq.metrics.refresh=1ms")
+                .run(MetricsTest::itIsSeen);
+    }
+
+    private static void itIsSeen(ApplicationContext context) throws InterruptedException {
+        Limiter seen = context.getBean(Limiters.class).get("seen");
+        MeterRegistry registry = context.getBean(MeterRegistry.class);
+        Permit held = seen.acquire();
+        Checks.eventually("it is seen", () -> gauge(registry, "fairq.used") == 1);
+        held.close();
+        Checks.eventually("it is seen again", () -> gauge(registry, "fairq.used") == 0);
+    }
+
+    @Test
+    void refreshThatMeansNothing() {
+        runner.withBean(MeterRegistry.class, SimpleMeterRegistry::new)
+                .withPropertyValues("fairq.metrics.refresh=0s")
+                .run(context -> assertThat(new SetupFailureAnalyzer().analyze(context.getStartupFailure()))
+                        .extracting(FailureAnalysis::getDescription).asString()
+                        .contains("fairq.metrics.refresh", "PT0S"));
+    }
+
+    @Test
+    void metersOfTheApplicationsOwn() {
+        of(runner, "own").withBean(MeterRegistry.class, SimpleMeterRegistry::new)
+                .withBean(FairqMetrics.class, () -> new FairqMetrics(new SimpleMeterRegistry()))
                 .run(context -> {
-                    Limiter seen = context.getBean(Limiters.class).get("seen");
-                    MeterRegistry registry = context.getBean(MeterRegistry.class);
-                    Permit held = seen.acquire();
-                    Checks.eventually("it is seen", () -> gauge(registry, "fairq.used") == 1);
-                    held.close();
-                    Checks.eventually("it is seen again", () -> gauge(registry, "fairq.used") == 0);
+                    context.getBean(Limiters.class).get("seen").acquire().close();
+                    assertThat(context.getBean(MeterRegistry.class).find("fairq.wait").timer()).isNull();
                 });
     }
 
@@ -126,7 +162,7 @@ class MetricsTest {
                         "org.springframework.web", "org.springframework.http", "jakarta.servlet"))
                 .withPropertyValues("fairq.limiters.seen.limit=2")
                 .run(context -> {
-                    assertThat(context).hasNotFailed().hasSingleBean(Limiters.class).doesNotHaveBean(LimiterGauges.class);
+                    assertThat(context).hasNotFailed().hasSingleBean(Limiters.class).doesNotHaveBean("fairqLimiterGauges").doesNotHaveBean("fairqMetrics");
                     context.getBean(Limiters.class).get("seen").acquire().close();
                 });
     }

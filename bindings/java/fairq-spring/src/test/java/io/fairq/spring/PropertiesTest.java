@@ -7,6 +7,7 @@ import io.fairq.ClosedException;
 import io.fairq.LimiterStatus;
 import io.fairq.Permit;
 import io.fairq.Request;
+import io.fairq.testing.Checks;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;

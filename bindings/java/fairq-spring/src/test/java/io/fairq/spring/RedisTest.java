@@ -6,18 +6,9 @@ import io.fairq.Client;
 import io.fairq.Limiter;
 import io.fairq.LimiterOptions;
 import io.fairq.Permit;
-import java.io.File;
-import java.io.IOException;
-import java.net.InetAddress;
-import java.net.InetSocketAddress;
-import java.net.ServerSocket;
-import java.net.Socket;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.Optional;
-import java.util.stream.Stream;
+import io.fairq.testing.Checks;
+import io.fairq.testing.RedisServer;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.aop.AopAutoConfiguration;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
@@ -32,21 +23,9 @@ class RedisTest {
     }
 
     @Test
-    void anApplicationAmongOthers(@TempDir Path folder) throws Exception {
-        Path binary = find().orElse(null);
-        if (binary == null) {
-            Checks.skip("there is no redis-server: install one, or let FAIRQ_REDIS70 name it");
-        }
-        int port = freePort();
-        Process server = new ProcessBuilder(
-                        binary.toString(), "--port", Integer.toString(port), "--bind", "127.0.0.1", "--save", "",
-                        "--dir", folder.toString(), "--logfile", "log")
-                .start();
-        try {
-            Checks.eventually("the server answers", () -> answers(port));
-            together("redis://127.0.0.1:" + port);
-        } finally {
-            server.destroyForcibly().waitFor();
+    void anApplicationAmongOthers() throws Exception {
+        try (RedisServer server = RedisServer.start()) {
+            together(server.url());
         }
     }
 
@@ -74,35 +53,5 @@ class RedisTest {
             Checks.idle(chat);
             assertThat(chat.status().instances()).as("the application has left").isOne();
         }
-    }
-
-    private static boolean answers(int port) {
-        try (Socket socket = new Socket()) {
-            socket.connect(new InetSocketAddress("127.0.0.1", port));
-            socket.getOutputStream().write("PING\r\n".getBytes());
-            return socket.getInputStream().read() == '+';
-        } catch (IOException notYet) {
-            return false;
-        }
-    }
-
-    private static int freePort() throws IOException {
-        try (ServerSocket probe = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return probe.getLocalPort();
-        }
-    }
-
-    private static Optional<Path> find() {
-        String named = System.getenv("FAIRQ_REDIS70");
-        if (named != null && !named.isEmpty()) {
-            return Optional.of(Path.of(named));
-        }
-        File[] own = Path.of("../../../target/servers").toFile().listFiles();
-        Stream<Path> repository = own == null
-                ? Stream.empty()
-                : Stream.of(own).sorted().map(folder -> folder.toPath().resolve("bin/redis-server"));
-        Stream<Path> installed = Stream.of((System.getenv("PATH") + ":/usr/bin:/usr/sbin").split(File.pathSeparator))
-                .map(folder -> Path.of(folder, "redis-server"));
-        return Stream.concat(installed, repository).filter(Files::isExecutable).findFirst();
     }
 }

@@ -1,7 +1,7 @@
 package io.fairq.tests;
 
-import static io.fairq.tests.Checks.PATIENT;
-import static io.fairq.tests.Checks.refused;
+import static io.fairq.testing.Checks.PATIENT;
+import static io.fairq.testing.Checks.refused;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -24,6 +24,7 @@ import io.fairq.StaleException;
 import io.fairq.StatusCode;
 import io.fairq.Ticket;
 import io.fairq.TimedOutException;
+import io.fairq.testing.Checks;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.OptionalLong;

@@ -3,6 +3,7 @@ package io.fairq.tests;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fairq.testing.Checks;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.PrintStream;
@@ -22,10 +23,16 @@ final class Child implements AutoCloseable {
     private final PrintStream orders;
 
     Child(Class<?> main, String... arguments) throws IOException {
-        this(Map.of("fairq.provider", System.getProperty("fairq.provider", "jna")), classPath(), main, arguments);
+        this(Map.of(), Map.of("fairq.provider", System.getProperty("fairq.provider", "jna")), classPath(), main, arguments);
     }
 
-    Child(Map<String, String> properties, String classPath, Class<?> main, String... arguments) throws IOException {
+    Child(
+            Map<String, String> environment,
+            Map<String, String> properties,
+            String classPath,
+            Class<?> main,
+            String... arguments)
+            throws IOException {
         List<String> command = new ArrayList<>(List.of(java(), "-Xmx64m", "-cp", classPath));
         if (Threads.haveVirtual()) {
             command.add("--enable-native-access=ALL-UNNAMED");
@@ -33,7 +40,9 @@ final class Child implements AutoCloseable {
         properties.forEach((key, value) -> command.add("-D" + key + "=" + value));
         command.add(main.getName());
         command.addAll(List.of(arguments));
-        process = new ProcessBuilder(command).redirectErrorStream(true).start();
+        ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
+        builder.environment().putAll(environment);
+        process = builder.start();
         orders = new PrintStream(process.getOutputStream(), true);
         Threads.start(this::listen);
     }

@@ -1,6 +1,6 @@
 package io.fairq.tests;
 
-import static io.fairq.tests.Checks.PATIENT;
+import static io.fairq.testing.Checks.PATIENT;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
@@ -13,6 +13,7 @@ import io.fairq.Limiter;
 import io.fairq.LimiterOptions;
 import io.fairq.Permit;
 import io.fairq.PermitState;
+import io.fairq.testing.Checks;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

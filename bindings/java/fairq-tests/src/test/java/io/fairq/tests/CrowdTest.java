@@ -1,11 +1,12 @@
 package io.fairq.tests;
 
-import static io.fairq.tests.Checks.PATIENT;
+import static io.fairq.testing.Checks.PATIENT;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fairq.Limiter;
 import io.fairq.Permit;
+import io.fairq.testing.Checks;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;

@@ -1,6 +1,6 @@
 package io.fairq.tests;
 
-import static io.fairq.tests.Checks.PATIENT;
+import static io.fairq.testing.Checks.PATIENT;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
@@ -12,6 +12,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fairq.ClientOptions;
 import io.fairq.Limiter;
 import io.fairq.Permit;
+import io.fairq.testing.Checks;
 import java.util.Queue;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;

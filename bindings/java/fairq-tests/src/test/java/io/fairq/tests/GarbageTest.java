@@ -1,6 +1,6 @@
 package io.fairq.tests;
 
-import static io.fairq.tests.Checks.PATIENT;
+import static io.fairq.testing.Checks.PATIENT;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -9,6 +9,7 @@ import io.fairq.Limiter;
 import io.fairq.LimiterOptions;
 import io.fairq.Permit;
 import io.fairq.Ticket;
+import io.fairq.testing.Checks;
 import java.lang.ref.WeakReference;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;

@@ -1,6 +1,6 @@
 package io.fairq.tests;
 
-import static io.fairq.tests.Checks.PATIENT;
+import static io.fairq.testing.Checks.PATIENT;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fairq.Limiter;
 import io.fairq.Permit;
+import io.fairq.testing.Checks;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;

@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.File;
+import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -21,7 +23,12 @@ class LoaderTest {
     Path folder;
 
     private List<String> load(Map<String, String> properties, String classPath) throws Exception {
-        try (Child child = new Child(properties, classPath, Loader.class)) {
+        return load(Map.of(), properties, classPath);
+    }
+
+    private List<String> load(Map<String, String> environment, Map<String, String> properties, String classPath)
+            throws Exception {
+        try (Child child = new Child(environment, properties, classPath, Loader.class)) {
             List<String> lines = child.finish().stream()
                     .filter(line -> line.startsWith("refused: ") || line.endsWith(FOUND)) // and not what the JVM says
                     .collect(Collectors.toList());
@@ -60,6 +67,29 @@ class LoaderTest {
         Path text = Files.writeString(folder.resolve("text.so"), "no library");
         error = loadOne(Map.of("fairq.library", text.toString()));
         assertTrue(error.startsWith("refused: ") && error.contains("text.so"), error);
+    }
+
+    @Test
+    void theOneThatTheEnvironmentNames() throws Exception {
+        Map<String, String> none = Map.of("FAIRQ_LIBRARY", folder.resolve("none.so").toString());
+        String error = load(none, Map.of(), Child.classPath()).get(0);
+        assertTrue(error.contains("the environment variable FAIRQ_LIBRARY names ") && error.contains("none.so"), error);
+        Path text = Files.writeString(folder.resolve("text.so"), "no library");
+        error = load(none, Map.of("fairq.library", text.toString()), Child.classPath()).get(0);
+        assertTrue(error.contains("text.so"), "the property is before it: " + error);
+        assertTrue(load(Map.of("FAIRQ_LIBRARY", ""), Map.of(), Child.classPath()).get(0).endsWith(FOUND), "set to nothing");
+        Map<String, String> copy = Map.of("FAIRQ_LIBRARY", copyOfTheBundledOne().toString());
+        assertTrue(load(copy, Map.of(), without("fairq-natives")).get(0).endsWith(FOUND), "there is no other");
+    }
+
+    private Path copyOfTheBundledOne() throws IOException {
+        String machine = System.getProperty("os.arch").replace("amd64", "x86_64");
+        String resource = "/META-INF/natives/linux-" + machine + "/" + System.mapLibraryName("fairq");
+        Path copy = folder.resolve("copy.so");
+        try (InputStream bundled = LoaderTest.class.getResourceAsStream(resource)) {
+            Files.copy(bundled, copy);
+        }
+        return copy;
     }
 
     @Test

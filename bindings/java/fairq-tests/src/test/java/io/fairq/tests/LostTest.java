@@ -1,6 +1,6 @@
 package io.fairq.tests;
 
-import static io.fairq.tests.Checks.PATIENT;
+import static io.fairq.testing.Checks.PATIENT;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -12,6 +12,7 @@ import io.fairq.Permit;
 import io.fairq.PermitLostException;
 import io.fairq.PermitState;
 import io.fairq.StatusCode;
+import io.fairq.testing.Checks;
 import java.time.Duration;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;

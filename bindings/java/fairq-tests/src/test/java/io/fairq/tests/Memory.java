@@ -1,5 +1,6 @@
 package io.fairq.tests;
 
+import io.fairq.testing.Checks;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;

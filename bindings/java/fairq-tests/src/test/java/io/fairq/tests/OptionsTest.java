@@ -8,6 +8,7 @@ import io.fairq.ClientOptions;
 import io.fairq.LimiterChange;
 import io.fairq.LimiterOptions;
 import io.fairq.Option;
+import io.fairq.testing.Checks;
 import java.lang.reflect.Method;
 import java.util.Arrays;
 import java.util.Map;

@@ -1,6 +1,6 @@
 package io.fairq.tests;
 
-import static io.fairq.tests.Checks.PATIENT;
+import static io.fairq.testing.Checks.PATIENT;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -10,6 +10,7 @@ import io.fairq.LimiterOptions;
 import io.fairq.Permit;
 import io.fairq.Position;
 import io.fairq.Ticket;
+import io.fairq.testing.Checks;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;

@@ -1,6 +1,6 @@
 package io.fairq.tests;
 
-import static io.fairq.tests.Checks.PATIENT;
+import static io.fairq.testing.Checks.PATIENT;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -13,6 +13,8 @@ import io.fairq.LimiterStatus;
 import io.fairq.Permit;
 import io.fairq.PermitState;
 import io.fairq.Request;
+import io.fairq.testing.Checks;
+import io.fairq.testing.RedisServer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;

@@ -1,5 +1,7 @@
 package io.fairq.tests;
 
+import io.fairq.testing.RedisServer;
+
 /** Each store that the tests run with. */
 enum Store {
     MEMORY {

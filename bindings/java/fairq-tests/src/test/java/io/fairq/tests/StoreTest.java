@@ -6,6 +6,7 @@ import io.fairq.ClosedException;
 import io.fairq.Limiter;
 import io.fairq.LimiterOptions;
 import io.fairq.NoSuchLimiterException;
+import io.fairq.testing.Checks;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;

@@ -1,15 +1,21 @@
 package io.fairq.spring.metrics;
 
+import io.fairq.InvalidException;
+import io.fairq.micrometer.FairqMetrics;
+import io.fairq.micrometer.LimiterGauges;
 import io.fairq.spring.FairqAutoConfiguration;
 import io.fairq.spring.FairqProperties;
+import io.fairq.spring.FairqSetupException;
 import io.fairq.spring.Limiters;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Tags;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Lazy;
 
 /** Metrics, where Micrometer is there and has a registry. */
 @AutoConfiguration(
@@ -25,9 +31,16 @@ public class FairqMetricsAutoConfiguration {
     /** Made by Spring. */
     public FairqMetricsAutoConfiguration() {}
 
+    /**
+     * What becomes of requests.
+     *
+     * @param registry where to; the client, which tells it, may be made before
+     * @return an observer
+     */
     @Bean
-    static RequestMeters fairqRequestMeters(ObjectProvider<MeterRegistry> registry) {
-        return new RequestMeters(registry);
+    @ConditionalOnMissingBean
+    public static FairqMetrics fairqMetrics(ObjectProvider<MeterRegistry> registry) {
+        return new FairqMetrics(registry::getObject, Tags.empty());
     }
 
     /**
@@ -39,8 +52,16 @@ public class FairqMetricsAutoConfiguration {
      * @return the gauges
      */
     @Bean
+    @Lazy(false) // nobody asks for it
     @ConditionalOnMissingBean
     public LimiterGauges fairqLimiterGauges(MeterRegistry registry, Limiters limiters, FairqProperties properties) {
-        return new LimiterGauges(registry, limiters, properties.metrics().refresh());
+        try {
+            return new LimiterGauges(registry, Tags.empty(), limiters::all, properties.metrics().refresh());
+        } catch (InvalidException error) {
+            throw new FairqSetupException(
+                    "What fairq.metrics.refresh says means nothing: " + error.getMessage(),
+                    "Correct it in the configuration.",
+                    error);
+        }
     }
 }

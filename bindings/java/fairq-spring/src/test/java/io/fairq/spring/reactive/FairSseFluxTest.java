@@ -7,7 +7,7 @@ import io.fairq.Limiter;
 import io.fairq.LimiterOptions;
 import io.fairq.Permit;
 import io.fairq.Request;
-import io.fairq.spring.Checks;
+import io.fairq.testing.Checks;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;

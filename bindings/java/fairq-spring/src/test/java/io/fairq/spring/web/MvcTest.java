@@ -3,7 +3,7 @@ package io.fairq.spring.web;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fairq.Permit;
-import io.fairq.spring.Checks;
+import io.fairq.testing.Checks;
 import java.io.InputStream;
 import java.net.http.HttpResponse;
 import org.junit.jupiter.api.Test;

@@ -1,6 +1,6 @@
 package io.fairq.spring.web;
 
-import io.fairq.spring.Checks;
+import io.fairq.testing.Checks;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;

@@ -6,16 +6,22 @@
 //! |---|---|
 //! | `acquire LABEL COST WAIT_MS` | `granted`, with order, fence and the labels of what else is valid at that moment; or `failed` |
 //! | `flood COUNT` | that many requests labelled by number, each reported as above |
-//! | `release LABEL` | `released`, with `ok` or the error |
+//! | `release LABEL` | `leaving`, then `released`, with `ok` or the error |
 //! | `valid LABEL` | `valid`, with `true` or `false` |
 //! | `churn THREADS HOLD_MS` | acquire and release in a loop, reported as above |
+//! | `mix THREADS HOLD_MS SEED` | the same with cancels, short waits, returns to the line and drops among them (see [`mix`]) |
+//! | `order VERB` | `configure`, `revoke` (of a permit of its own) or `leave` (closes the client), not reported |
 //! | `end` | ends the loops, then `ended` |
 //!
 //! What happens to a permit is reported as `event`. Every report has the CLOCK_MONOTONIC nanosecond at which it was
 //! so: a grant is reported after it arrived, a release at the moment before it was sent.
 
+// The tests of the promises and those of faults compile this for themselves, and use a part of it.
+#![allow(dead_code)]
+
 mod checks;
 mod inside;
+pub mod mix;
 
 pub use checks::{Hold, check_limit, check_order};
 
@@ -38,23 +44,32 @@ pub struct Setup {
     pub limit: u64,
     pub lease: Duration,
     pub max_hold: Duration,
+    /// How long the server may take to answer, and to accept a connection.
+    pub io_timeout: Duration,
 }
 
 impl Setup {
     pub fn new(url: &str, name: &str, limit: u64, lease: Duration) -> Setup {
-        Setup { url: url.into(), name: name.into(), limit, lease, max_hold: Duration::ZERO }
+        Setup {
+            url: url.into(),
+            name: name.into(),
+            limit,
+            lease,
+            max_hold: Duration::ZERO,
+            io_timeout: Duration::from_secs(2),
+        }
     }
 
     fn encode(&self) -> String {
-        let (lease, max_hold) = (self.lease.as_millis(), self.max_hold.as_millis());
-        format!("{} {} {} {lease} {max_hold}", self.url, self.name, self.limit)
+        let [lease, max_hold, io_timeout] = [self.lease, self.max_hold, self.io_timeout].map(|time| time.as_millis());
+        format!("{} {} {} {lease} {max_hold} {io_timeout}", self.url, self.name, self.limit)
     }
 
     fn decode(text: &str) -> Setup {
         let words: Vec<&str> = text.split(' ').collect();
         let number = |i: usize| words[i].parse().expect("a number");
         let millis = |i: usize| Duration::from_millis(number(i));
-        Setup { max_hold: millis(4), ..Setup::new(words[0], words[1], number(2), millis(3)) }
+        Setup { max_hold: millis(4), io_timeout: millis(5), ..Setup::new(words[0], words[1], number(2), millis(3)) }
     }
 }
 
@@ -110,11 +125,16 @@ impl Worker {
         eventually_some(&format!("the worker reports {what} {label}"), SOON, find)
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// SIGKILL, also to a stopped one.
     pub fn kill(&mut self) {
         self.silenced.push(now());
         self.child.kill().expect("kill the worker");
         self.child.wait().expect("wait for the killed worker");
+        self.silenced.push(now()); // for what it was granted while the signal was on its way
     }
 
     /// SIGSTOP; returns when all its threads stand still.
@@ -122,6 +142,7 @@ impl Worker {
         self.silenced.push(now());
         self.signal(libc::SIGSTOP);
         eventually("the worker stands still", SOON, || self.stands_still());
+        self.silenced.push(now());
     }
 
     fn stands_still(&self) -> bool {

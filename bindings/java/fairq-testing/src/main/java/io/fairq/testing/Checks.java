@@ -1,22 +1,34 @@
-package io.fairq.spring;
+package io.fairq.testing;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.fail;
 
+import io.fairq.FairqException;
 import io.fairq.Limiter;
 import io.fairq.LimiterStatus;
 import io.fairq.NoSuchLimiterException;
+import io.fairq.Request;
+import io.fairq.StatusCode;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.function.Executable;
 
-/** What the tests share. */
+/** What tests look at, and wait for. */
 public final class Checks {
     /** After which a test gives up; nothing is expected to take so long. */
-    public static final Duration PATIENCE = Duration.ofSeconds(60);
+    public static final Duration PATIENCE = Duration.ofSeconds(
+            Long.parseLong(System.getenv().getOrDefault("FAIRQ_TEST_PATIENCE", "60")));
+
+    /** A request that waits longer than any test does: what leaves the line has not left it by itself. */
+    public static final Request PATIENT = Request.ofMaxWait(PATIENCE.multipliedBy(10));
 
     private static final long LOOK_NANOS = 1_000_000;
 
@@ -74,12 +86,31 @@ public final class Checks {
         });
     }
 
+    public static void await(CountDownLatch latch) throws InterruptedException {
+        if (!latch.await(PATIENCE.toSeconds(), TimeUnit.SECONDS)) {
+            fail("it did not come to be");
+        }
+    }
+
     public static <T> T get(Future<T> future) throws Exception {
         return future.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+    }
+
+    public static <T extends FairqException> T refused(Class<T> type, StatusCode status, Executable call) {
+        T error = assertThrows(type, call);
+        assertEquals(status, error.status());
+        return error;
     }
 
     /** What a future has failed with. */
     public static Throwable failure(CompletableFuture<?> future) throws Exception {
         return get(future.<Throwable>handle((value, error) -> error instanceof CompletionException ? error.getCause() : error));
+    }
+
+    public static void join(Thread thread) throws InterruptedException {
+        thread.join(PATIENCE.toMillis());
+        if (thread.isAlive()) {
+            fail(thread + " does not end: " + Arrays.toString(thread.getStackTrace()));
+        }
     }
 }

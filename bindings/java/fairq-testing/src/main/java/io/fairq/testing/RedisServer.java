@@ -1,4 +1,4 @@
-package io.fairq.tests;
+package io.fairq.testing;
 
 import java.io.File;
 import java.io.IOException;
@@ -14,7 +14,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /** A server of the tests' own, on a free port and in a folder that goes with it. */
-final class RedisServer implements AutoCloseable {
+public final class RedisServer implements AutoCloseable {
     private static final Path REPOSITORY = Path.of("../../..").toAbsolutePath().normalize();
 
     private final Path binary;
@@ -33,7 +33,7 @@ final class RedisServer implements AutoCloseable {
         restart();
     }
 
-    static RedisServer start() {
+    public static RedisServer start() {
         Optional<Path> binary = find();
         if (binary.isEmpty()) {
             Checks.skip("there is no redis-server: install one, or let FAIRQ_REDIS70 name it");
@@ -62,16 +62,16 @@ final class RedisServer implements AutoCloseable {
                 : Stream.of(folders).sorted().map(folder -> folder.toPath().resolve("bin/redis-server"));
     }
 
-    String url() {
+    public String url() {
         return "redis://127.0.0.1:" + port;
     }
 
-    int port() {
+    public int port() {
         return port;
     }
 
     /** Starts it again, empty; returns when it answers. */
-    void restart() throws IOException {
+    public void restart() throws IOException {
         process = new ProcessBuilder(
                         binary.toString(), "--port", Integer.toString(port), "--bind", "127.0.0.1", "--save", "",
                         "--dir", folder.toString(), "--logfile", "log")
@@ -94,7 +94,7 @@ final class RedisServer implements AutoCloseable {
     }
 
     /** {@code STOP}: it answers nobody, but is there; {@code CONT}: it goes on. */
-    void signal(String name) throws Exception {
+    public void signal(String name) throws Exception {
         Process kill = new ProcessBuilder("kill", "-" + name, Long.toString(process.pid())).inheritIO().start();
         if (kill.waitFor() != 0) {
             throw new AssertionError("there is no such process");
@@ -102,7 +102,7 @@ final class RedisServer implements AutoCloseable {
     }
 
     /** Ends it at once, with all it knows. */
-    void kill() throws InterruptedException {
+    public void kill() throws InterruptedException {
         process.destroyForcibly();
         if (!process.waitFor(Checks.PATIENCE.toSeconds(), TimeUnit.SECONDS)) {
             throw new AssertionError("the server does not end");

@@ -1,0 +1,222 @@
+//! An instance's way to the server: what `store::redis` does with a link thread and sockets, as a state machine that
+//! the world moves. The commands, and what is made of the answers, are the real ones.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use ::redis::Value;
+
+use crate::Error;
+use crate::clock::Nanos;
+use crate::status::ServerInfo;
+use crate::store::model::Caller;
+use crate::store::redis::test_access;
+use crate::store::{Answer, Call, Listener, Reply, Store, StoreError, Verb, Verdict};
+use crate::sync::Mutex;
+
+/// Where an engine leaves its calls.
+#[derive(Default)]
+pub(super) struct Mailbox {
+    pub calls: VecDeque<(Call, Reply)>,
+    pub closed: bool,
+}
+
+pub(super) type SharedMailbox = Arc<Mutex<Mailbox>>;
+
+/// An engine's store, which only takes calls in.
+pub(super) struct Mail(pub SharedMailbox);
+
+impl Store for Mail {
+    fn submit(&self, call: Call, reply: Reply) {
+        let mut mailbox = self.0.lock();
+        if mailbox.closed {
+            drop(mailbox);
+            return reply(Err(StoreError::Fatal(Error::Closed)));
+        }
+        mailbox.calls.push_back((call, reply));
+    }
+
+    fn submit_and_wait(&self, call: Call, reply: Reply) {
+        self.submit(call, reply);
+    }
+
+    fn check(&self) -> Result<ServerInfo, StoreError> {
+        Ok(ServerInfo::default())
+    }
+
+    fn limiters(&self) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    fn close(&self) {
+        self.0.lock().closed = true;
+    }
+}
+
+pub(super) struct Link {
+    pub mailbox: SharedMailbox,
+    pub listener: Weak<dyn Listener>,
+    pub instance: Arc<str>,
+    /// The connection's number, unique in the run.
+    pub connection: Option<u64>,
+    pub generation: u64,
+    pub run: Arc<str>,
+    pub connecting: bool,
+    pub next_attempt: Nanos,
+    pub pause: Duration,
+    pub round: Option<Round>,
+    pub last_error: String,
+    /// The subscription's number.
+    pub subscription: Option<u64>,
+    pub deaf_until: Nanos,
+    /// Nothing gets through before; what is sent meanwhile arrives after.
+    pub cut_until: Nanos,
+    /// What was sent arrives in order: not before this.
+    pub sent_until: Nanos,
+    pub answered_until: Nanos,
+}
+
+impl Link {
+    pub(super) fn new(mailbox: SharedMailbox, listener: Weak<dyn Listener>, instance: &Arc<str>) -> Self {
+        Link {
+            mailbox,
+            listener,
+            instance: instance.clone(),
+            connection: None,
+            generation: 0,
+            run: "".into(),
+            connecting: false,
+            next_attempt: 0,
+            pause: Duration::ZERO,
+            round: None,
+            last_error: "not connected".into(),
+            subscription: None,
+            deaf_until: 0,
+            cut_until: 0,
+            sent_until: 0,
+            answered_until: 0,
+        }
+    }
+
+    pub(super) fn caller(&self) -> Caller {
+        Caller { instance: self.instance.clone(), generation: self.generation, run: self.run.clone() }
+    }
+
+    pub(super) fn has_calls(&self) -> bool {
+        !self.mailbox.lock().calls.is_empty()
+    }
+
+    /// Nothing can be sent: whoever asked is told.
+    pub(super) fn fail_all(&self) {
+        let calls = std::mem::take(&mut self.mailbox.lock().calls);
+        for (_, reply) in calls {
+            reply(Err(StoreError::Away { detail: self.last_error.clone(), down: true }));
+        }
+    }
+
+    /// Neither connecting nor waiting for answers.
+    pub(super) fn is_free(&self) -> bool {
+        !self.connecting && self.round.is_none()
+    }
+
+    pub(super) fn begin_round(&mut self, id: u64) {
+        let calls = std::mem::take(&mut self.mailbox.lock().calls);
+        self.round = Some(Round::new(id, calls));
+    }
+
+    /// The connection is given up. Those whose answers have not come are told that nobody knows.
+    pub(super) fn give_up(&mut self, why: &str) {
+        self.connection = None;
+        self.last_error = why.to_owned();
+        self.next_attempt = 0;
+        if let Some(round) = self.round.take() {
+            round.finish(why);
+        }
+    }
+}
+
+/// One batch on its way: as in `store::redis::round`, first by the scripts' names, then, for those that the server did
+/// not know, by their sources.
+pub(super) struct Round {
+    pub id: u64,
+    pub calls: Vec<Call>,
+    replies: Vec<Reply>,
+    answers: Vec<Option<Result<Answer, StoreError>>>,
+    /// The calls of this pass, of which so many are answered.
+    pub pass: Vec<usize>,
+    answered: usize,
+    pub passes: usize,
+    unknown: Vec<usize>,
+}
+
+impl Round {
+    fn new(id: u64, calls: VecDeque<(Call, Reply)>) -> Self {
+        let (calls, replies): (Vec<Call>, Vec<Reply>) = calls.into_iter().unzip();
+        let count = calls.len();
+        Round {
+            id,
+            calls,
+            replies,
+            answers: vec![None; count],
+            pass: (0..count).collect(),
+            answered: 0,
+            passes: 1,
+            unknown: Vec::new(),
+        }
+    }
+
+    /// The commands of this pass.
+    pub(super) fn commands(&self, caller: &Caller, probe: bool) -> Vec<::redis::Cmd> {
+        let mut loaded: Vec<&str> = Vec::new();
+        let mut commands = Vec::new();
+        for index in &self.pass {
+            let call = &self.calls[*index];
+            let name = test_access::script_name(&call.verb);
+            let by_source = self.passes > 1 && (self.passes > 2 || !loaded.contains(&name));
+            loaded.push(name);
+            commands.push(test_access::sent(call, caller, by_source, probe));
+        }
+        commands
+    }
+
+    /// The next answer of this pass. True: the pass is over.
+    pub(super) fn take(&mut self, value: Value) -> bool {
+        let index = self.pass[self.answered];
+        self.answered += 1;
+        let verb = &self.calls[index].verb;
+        if !self.unknown.is_empty() && matches!(verb, Verb::Cancel(_) | Verb::Leave) {
+            self.unknown.push(index);
+        }
+        match test_access::judge(verb, value) {
+            None if self.unknown.last() != Some(&index) => self.unknown.push(index),
+            None => {}
+            Some(Ok(answer)) if !self.unknown.is_empty() && answer.verdict == Verdict::Resync => {
+                self.unknown.push(index);
+            }
+            Some(answer) => self.answers[index] = Some(answer),
+        }
+        self.answered == self.pass.len()
+    }
+
+    /// Makes ready for another pass. False: there is nothing left to send.
+    pub(super) fn next_pass(&mut self) -> bool {
+        self.pass = std::mem::take(&mut self.unknown);
+        self.answered = 0;
+        self.passes += 1;
+        !self.pass.is_empty() && self.passes <= 3
+    }
+
+    pub(super) fn finish(self, why: &str) {
+        for (reply, answer) in self.replies.into_iter().zip(self.answers) {
+            reply(answer.unwrap_or_else(|| Err(StoreError::Lost { detail: why.to_owned() })));
+        }
+    }
+
+    /// The one caller has lost patience, and the connection stays good.
+    pub(super) fn abandon(self) {
+        for reply in self.replies {
+            reply(Err(StoreError::Busy { detail: "no answer yet".into() }));
+        }
+    }
+}

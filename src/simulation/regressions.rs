@@ -1,0 +1,111 @@
+//! What the simulation has found, told without it: the fewest calls that went wrong.
+
+use std::sync::Arc;
+
+use super::redis::{Redis, words};
+use crate::settings::{Declaration, Settings};
+use crate::store::model::Caller;
+use crate::store::redis::test_access;
+use crate::store::{Answer, Call, Header, Notice, RestoreKind, Restored, Verb, Verdict};
+
+const LEASE: u64 = 10_000_000;
+
+/// A server, and a clock in microseconds.
+struct Server {
+    redis: Redis,
+    now: u64,
+    limit: u64,
+}
+
+impl Server {
+    fn new(limit: u64) -> Self {
+        Server { redis: Redis::new(None), now: 1_700_000_000_000_000, limit }
+    }
+
+    fn call(&mut self, (instance, generation): (&str, u64), epoch: u64, bare: bool, verb: Verb) -> Answer {
+        let declared = Settings { limit: self.limit, ..Settings::default() }.words();
+        let declaration = Arc::new(Declaration { declared, declares: epoch == 0, ..Declaration::default() });
+        let call = Call { limiter: "l".into(), header: Header { epoch, bare, declaration }, verb };
+        let caller = Caller { instance: instance.into(), generation, run: "run".into() };
+        self.redis.set_wall(self.now);
+        test_access::read(&call.verb, self.redis.execute(&words(&test_access::command(&call, &caller))))
+    }
+}
+
+fn acquire(no: u64) -> Verb {
+    Verb::Acquire { no, cost: 1, may_wait: true, order: 0, label: "".into() }
+}
+
+fn sync(heads: &[u64]) -> Verb {
+    Verb::Sync { version: 0, heads: heads.to_vec() }
+}
+
+/// A command of an older connection comes through when its instance has been forgotten, and its generation with it.
+#[test]
+fn a_slot_that_a_late_command_took_is_found_by_its_instance() {
+    let mut server = Server::new(1);
+    let epoch = server.call(("ann", 1), 0, true, acquire(1)).epoch;
+    let fence = match server.call(("ann", 1), epoch, false, acquire(1)).verdict {
+        Verdict::Granted { fence, .. } => fence,
+        other => panic!("{other:?}"),
+    };
+    server.call(("ann", 2), epoch, false, Verb::Release(vec![(1, fence)]));
+    server.now += 3 * LEASE;
+    server.call(("bob", 1), epoch, true, sync(&[])); // and ann is forgotten
+    let late = server.call(("ann", 1), epoch, true, acquire(2));
+    assert!(matches!(late.verdict, Verdict::Granted { .. }), "{late:?}");
+    let told = server.call(("ann", 2), epoch, true, acquire(3)).notices;
+    assert!(matches!(told[..], [Notice::Granted { no: 2, .. }]), "{told:?}");
+    assert!(server.call(("ann", 2), epoch, false, sync(&[3])).notices.is_empty(), "once for each connection");
+}
+
+/// The clock was set back between; and the second loss is met first by one who has not seen the first.
+#[test]
+fn an_epoch_is_never_one_that_somebody_else_remembers() {
+    let mut server = Server::new(1);
+    let first = server.call(("ann", 1), 0, true, acquire(1)).epoch;
+    server.now -= 3 * LEASE;
+    server.redis.execute(&[b"FLUSHALL".to_vec()]);
+    let second = server.call(("bob", 1), first, false, Verb::Restore(Vec::new())).epoch;
+    server.now += 7;
+    server.redis.execute(&[b"FLUSHALL".to_vec()]);
+    let third = server.call(("ann", 1), first, false, Verb::Restore(Vec::new())).epoch;
+    assert_ne!(second, third);
+}
+
+/// A permit that was admitted locally has no fence, and its ticket may still be queued here.
+#[test]
+fn a_local_permit_that_is_put_back_takes_nothing_with_it() {
+    let mut server = Server::new(1);
+    let epoch = server.call(("ann", 1), 0, true, acquire(1)).epoch;
+    server.call(("bob", 1), epoch, true, acquire(1));
+    let put_back = |no| Verb::PutBack { no, fence: 0 };
+    assert_eq!(server.call(("bob", 1), epoch, false, put_back(7)).verdict, Verdict::Gone);
+    let again = server.call(("bob", 1), epoch, false, put_back(1)).verdict;
+    assert!(matches!(again, Verdict::Queued { .. }), "ann holds it: {again:?}");
+}
+
+/// Two outages, and between them the time was too short for everybody to report.
+#[test]
+fn two_outages_in_a_row_cost_nobody_a_permit() {
+    let mut server = Server::new(2);
+    let epoch = server.call(("ann", 1), 0, true, acquire(1)).epoch;
+    server.call(("bob", 1), epoch, true, acquire(1));
+    for _ in 0..2 {
+        server.now += 3 * LEASE;
+        server.call(("bob", 1), epoch, false, sync(&[]));
+    }
+    let held = Restored { kind: RestoreKind::Check, no: 1, order: 0, fence: 0, cost: 1, label: "".into() };
+    let answer = server.call(("ann", 1), epoch, false, Verb::Restore(vec![held])).verdict;
+    assert!(
+        matches!(&answer, Verdict::Restored(all) if matches!(all[..], [crate::store::Standing::Held { .. }])),
+        "{answer:?}"
+    );
+    // But rare visitors do not keep the dead in place for ever.
+    for _ in 0..4 {
+        server.now += 3 * LEASE;
+        server.call(("cy", 1), epoch, true, sync(&[]));
+    }
+    let Verdict::Status(status) = server.call(("cy", 1), epoch, true, Verb::Status).verdict else { panic!() };
+    assert_eq!((status.used, status.instances), (0, 1));
+}

@@ -1,0 +1,48 @@
+//! P3, conservation: calls that are sent again may come behind those that undo them. That happens when a script is not
+//! loaded, and when a limiter moves to another server; either way nothing of a ticket that has ended stays behind.
+
+use std::thread;
+use std::time::Duration;
+
+use fairq::{Client, Completions};
+
+use crate::stores::*;
+use crate::support::{SOON, Server, eventually};
+
+#[test]
+fn an_enqueue_that_comes_behind_its_own_cancel_leaves_nothing() {
+    let server = Server::start(Server::default_flavor());
+    let client = Client::builder(&server.url()).io_timeout(SOON).open().expect("open");
+    let (limiter, completions) = (limiter(&client, 1), Completions::new());
+    let held = take(&limiter);
+    let known = queue_up(&limiter, &completions, 0, &patient(), 0);
+    // The server knows the script of a cancel, and has forgotten that of an enqueue.
+    redis::cmd("SCRIPT").arg("FLUSH").exec(&mut server.conn()).expect("SCRIPT FLUSH");
+    known.cancel();
+    wait_for_line(&limiter, 0);
+    // Nobody's scripts run, so that the link waits for an answer, and what comes now travels together.
+    redis::cmd("CLIENT").arg(&["PAUSE", "60000", "WRITE"]).exec(&mut server.conn()).expect("CLIENT PAUSE");
+    let asks = {
+        let limiter = limiter.clone();
+        thread::spawn(move || limiter.status())
+    };
+    eventually("the link waits", SOON, || scripts_held_up(&server) > 0);
+    let start = |token| limiter.acquire_start(&patient(), &completions, token).expect("start");
+    let tickets: Vec<_> = (1..=20).map(start).collect();
+    assert!(tickets.iter().all(|ticket| ticket.cancel()));
+    redis::cmd("CLIENT").arg("UNPAUSE").exec(&mut server.conn()).expect("CLIENT UNPAUSE");
+    asks.join().expect("no panic").expect("a status");
+    wait_for_line(&limiter, 0);
+    held.release().expect("release");
+    eventually("nothing is held", SOON, || {
+        limiter.status().is_ok_and(|status| (status.used, status.waiting) == (0, 0))
+    });
+    assert_eq!(tickets_in(&server, NAME), Vec::<String>::new());
+    assert_eq!(completions.poll(100, Duration::ZERO).len(), 21);
+}
+
+/// How many connections have a command that the server has read and not begun.
+fn scripts_held_up(server: &Server) -> usize {
+    let list: String = redis::cmd("CLIENT").arg("LIST").query(&mut server.conn()).expect("CLIENT LIST");
+    list.lines().filter(|line| !line.contains("cmd=client") && !line.contains(" argv-mem=0 ")).count()
+}
