@@ -40,7 +40,7 @@ build() {
     local bins=() name
     for name in "$@"; do bins+=(--bin "$name"); done
     # A host that is named explicitly keeps the flags from build scripts.
-    CARGO_TARGET_DIR=target cargo build --locked --release --target "$host" "${bins[@]}"
+    CARGO_TARGET_DIR=target cargo build --release --target "$host" "${bins[@]}"
 }
 
 # run_target NAME SECONDS: over what is known and what earlier runs have found.

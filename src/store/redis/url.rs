@@ -130,7 +130,10 @@ fn parse_several(url: &str, base: &str, kind: &str) -> Result<Target, String> {
         }
         _ => Layout::Sentinel { sentinels: nodes, service: decoded(service)?.into(), login: options.login() },
     };
-    let shown = shown(base, kind, &template, hosts, path, &options);
+    let shown = match is_odd(url) {
+        true => format!("{base}-{kind}://…"),
+        false => shown(base, kind, &template, hosts, path, &options),
+    };
     Ok(Target { layout, template, shown })
 }
 
@@ -209,10 +212,17 @@ fn shown(base: &str, kind: &str, template: &ConnectionInfo, hosts: &str, path: &
 /// Better too little of a URL than a password. One that was not escaped stands where nobody would look for it: with a
 /// slash in it, say, it is a part of the path.
 fn without_password(url: &str) -> String {
+    let has_hosts = url.split_once(':').is_some_and(|(_, rest)| rest.starts_with("//"));
     match url::Url::parse(url) {
-        Ok(parsed) if url.contains("://") && !parsed[url::Position::BeforePath..].contains('@') => masked(parsed),
+        Ok(parsed) if has_hosts && !is_odd(url) => masked(parsed),
         _ => outline(url),
     }
+}
+
+/// With an @ in what follows the hosts, that is perhaps the rest of a password that was not escaped.
+fn is_odd(url: &str) -> bool {
+    let after_hosts = url.split_once("://").and_then(|(_, rest)| rest.split_once(['/', '\\', '?', '#']));
+    after_hosts.is_some_and(|(_, rest)| rest.contains('@'))
 }
 
 fn masked(mut parsed: url::Url) -> String {
@@ -288,6 +298,7 @@ mod tests {
             "redis://h?%70ass=s3cret",
             "redis+unix:///s?protocol=resp9?pass=s3cret",
             "redis+unix:///:s3cret@",
+            "redis+unix:///:s3cret@h/..",
             "rediss://:s3cret@\u{fffd}",
             "unix:///s?user=u&pass=s3cret",
             "unix:s?user=u&pass=s3cret",
@@ -295,6 +306,8 @@ mod tests {
             "redis://:s3cret@h:x",
             "u:s3cret@h",
             "redis:u:s3cret@h",
+            "redis:u:s3cret@h://i",
+            "http://u\\:s3cret@h",
             "redis:/u:s3cret@h",
             "s3cret@h",
             "redis-cluster://u:s3cret@h:1,i:2",
@@ -311,6 +324,9 @@ mod tests {
             "redis-sentinel://h:1/main?sentinel_password=s3cret@i",
             "redis-sentinel://h:1/main?sentinel-password=s3cret",
             "redis-sentinel://h:1?sentinel_password=s3cret",
+            "redis-sentinel://u:1/s3cret@h/main",
+            "redis-sentinel://u:p@1s3cret/@h/main",
+            "redis-sentinel://u:1/s3cret#@h/main",
             "redis-sentinels://u:s3cret@h:1/main",
         ] {
             assert!(!shown(url).contains("s3cret"), "{url} -> {}", shown(url));
