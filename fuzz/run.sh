@@ -5,7 +5,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 usage() {
     cat <<'TEXT'
-usage: fuzz/run.sh [--seconds N] [TARGET…]     runs each for N seconds (default 5)
+usage: fuzz/run.sh [--seconds N] [TARGET…]     runs each for N seconds (default 3)
        fuzz/run.sh --replay TARGET FILE…       runs these inputs once
        fuzz/run.sh --minimise [TARGET…]        makes the corpora smaller
        fuzz/run.sh --list
@@ -31,6 +31,7 @@ for option in level=4 inline-8bit-counters pc-table trace-compares; do
 done
 export RUSTFLAGS="--cfg fuzzing -Zsanitizer=address ${coverage[*]} ${RUSTFLAGS:-}"
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_odr_violation=0}
+export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$PWD/../tests/asan/leaks.txt:print_suppressions=0}
 
 all_targets() { sed -n 's/^name = "\([a-z_]*\)"$/\1/p' Cargo.toml; }
 
@@ -39,7 +40,7 @@ build() {
     local bins=() name
     for name in "$@"; do bins+=(--bin "$name"); done
     # A host that is named explicitly keeps the flags from build scripts.
-    CARGO_TARGET_DIR=target cargo build --locked --release --target "$host" "${bins[@]}"
+    CARGO_TARGET_DIR=target cargo build --release --target "$host" "${bins[@]}"
 }
 
 # run_target NAME SECONDS: over what is known and what earlier runs have found.
@@ -56,7 +57,7 @@ run_target() {
             "$(sed -n 's/.*Test unit written to /fuzz\//p' "$log" | tail -n 1)"
         return 1
     fi
-    printf '%-8s %s\n' "$name" "$(grep -E '^(Done|#[0-9]+.DONE)' "$log" | tail -n 2 | tr -s '\t\n ' ' ')"
+    printf '%-8s %s\n' "$name" "$(grep -aE '^(Done|#[0-9]+.DONE)' "$log" | tail -n 2 | tr -s '\t\n ' ' ')"
 }
 
 replay() {
@@ -86,7 +87,7 @@ minimise() {
     done
 }
 
-seconds=5 act=run
+seconds=3 act=run
 while [[ ${1:-} == -* ]]; do
     case $1 in
         --seconds) seconds=$2 && shift ;;

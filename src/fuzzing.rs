@@ -77,8 +77,10 @@ pub enum Deed {
     Reply(Value),
     /// Answers with this error.
     Complain(ServerError),
-    /// Goes away before, or after it has got the call.
-    Hang { sent: bool },
+    /// Goes away before it has got the call; or cannot be connected to at all.
+    Leave { down: bool },
+    /// Goes away when it has got the call.
+    Hang,
     /// Answers as a server would that knows of nothing.
     Behave,
 }
@@ -102,8 +104,8 @@ impl Hostile {
                 inside::answer(verb, value).map_err(|detail| StoreError::Fatal(Error::Server { detail }))
             }
             Deed::Complain(error) => Err(inside::store_error(&error)),
-            Deed::Hang { sent: false } => Err(StoreError::Away { detail: detail() }),
-            Deed::Hang { sent: true } => Err(StoreError::Lost { detail: detail() }),
+            Deed::Leave { down } => Err(StoreError::Away { detail: detail(), down }),
+            Deed::Hang => Err(StoreError::Lost { detail: detail() }),
             Deed::Behave => Ok(Answer { epoch: 1, version: 1, notices: Vec::new(), verdict: behave(verb) }),
         }
     }

@@ -55,7 +55,10 @@ fn deeds(bytes: &[u8]) -> Vec<Deed> {
     while !input.is_empty() && deeds.len() < 200 {
         deeds.push(match input.choose(8) {
             0 => complaint(&mut input),
-            1 => Deed::Hang { sent: input.choose(2) == 1 },
+            1 => match input.choose(3) {
+                0 => Deed::Hang,
+                down => Deed::Leave { down: down == 1 },
+            },
             2 => Deed::Behave,
             3 => Deed::Reply(reply(&mut input, 12)),
             _ => Deed::Reply(likely(&mut input)),

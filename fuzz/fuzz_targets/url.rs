@@ -8,8 +8,20 @@ use fairq_fuzz::Input;
 use libfuzzer_sys::fuzz_target;
 
 const SECRET: &str = "hUnTeR2";
-const SCHEMES: [&str; 9] =
-    ["redis://", "rediss://", "valkey://", "unix://", "redis+unix:///", "redis:", "redis:/", "http://", ""];
+const SCHEMES: [&str; 12] = [
+    "redis://",
+    "rediss://",
+    "valkey://",
+    "unix://",
+    "redis+unix:///",
+    "redis:",
+    "redis:/",
+    "http://",
+    "",
+    "redis-cluster://",
+    "redis-sentinel://",
+    "valkeys-cluster://",
+];
 
 fuzz_target!(|bytes: &[u8]| {
     let mut input = Input::new(bytes);
@@ -19,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
             "{}{}?{}={SECRET}&{}",
             input.pick(&SCHEMES),
             input.text(),
-            input.pick(&["pass", "password"]),
+            input.pick(&["pass", "password", "sentinel_password"]),
             input.text()
         ),
         _ => format!(
@@ -34,7 +46,8 @@ fuzz_target!(|bytes: &[u8]| {
     if url.starts_with("memory:") {
         return; // names a world; has no password, and would be kept
     }
-    if url.matches(SECRET).count() > 1 {
+    let without_breaks = url.replace(['\t', '\r', '\n'], ""); // as it is parsed
+    if without_breaks.matches(SECRET).count() > 1 {
         return; // the fuzzer has learnt it, and puts it anywhere
     }
     let timeout = Duration::from_millis(input.number().min(1 << 40));
@@ -51,6 +64,7 @@ fn is_no_place_for_one(url: &str) -> bool {
     let Some(at) = url.find(SECRET) else { return true };
     let before = &url[..at];
     let in_authority = url[at..].contains('@') && before.contains(':');
-    let in_query = ["?pass=", "?password=", "&pass=", "&password="].iter().any(|key| before.ends_with(key));
+    let in_query =
+        ["?pass=", "?password=", "&pass=", "&password=", "sentinel_password="].iter().any(|key| before.ends_with(key));
     !in_authority && !in_query
 }

@@ -26,7 +26,8 @@ pub(crate) fn store_error(error: &ServerError) -> StoreError {
     match fault::of_reply(error) {
         fault::Fault::Store(error) => error,
         fault::Fault::NoScript => StoreError::Busy { detail: "no script".into() },
-        fault::Fault::Reconnect(detail) => StoreError::Away { detail },
+        fault::Fault::Redirect(_) => StoreError::away("redirected"),
+        fault::Fault::Reconnect(detail) => StoreError::away(detail),
     }
 }
 

@@ -94,7 +94,10 @@ fn connection_info(url: &str) -> Result<ConnectionInfo, String> {
     if url.starts_with("rediss:") || url.starts_with("valkeys:") {
         return Err("this build has no TLS (it is the feature `tls`)".into());
     }
-    url.into_connection_info().map_err(|error| error.detail().unwrap_or("it cannot be read").to_owned())
+    // The crate's reason repeats a part of the URL, which must not be one with a password in it.
+    let may_tell = !url.contains('@') && !url.contains("pass");
+    url.into_connection_info()
+        .map_err(|error| error.detail().filter(|_| may_tell).unwrap_or("it cannot be read").to_owned())
 }
 
 /// `SCHEME://[user:password@]host[:port],…[/path][?key=value&…]`: the form of a cluster and of sentinels. Whatever is
@@ -127,7 +130,10 @@ fn parse_several(url: &str, base: &str, kind: &str) -> Result<Target, String> {
         }
         _ => Layout::Sentinel { sentinels: nodes, service: decoded(service)?.into(), login: options.login() },
     };
-    let shown = shown(base, kind, &template, hosts, path, &options);
+    let shown = match is_odd(url) {
+        true => format!("{base}-{kind}://…"),
+        false => shown(base, kind, &template, hosts, path, &options),
+    };
     Ok(Target { layout, template, shown })
 }
 
@@ -206,10 +212,17 @@ fn shown(base: &str, kind: &str, template: &ConnectionInfo, hosts: &str, path: &
 /// Better too little of a URL than a password. One that was not escaped stands where nobody would look for it: with a
 /// slash in it, say, it is a part of the path.
 fn without_password(url: &str) -> String {
+    let has_hosts = url.split_once(':').is_some_and(|(_, rest)| rest.starts_with("//"));
     match url::Url::parse(url) {
-        Ok(parsed) if url.contains("://") && !parsed[url::Position::BeforePath..].contains('@') => masked(parsed),
+        Ok(parsed) if has_hosts && !is_odd(url) => masked(parsed),
         _ => outline(url),
     }
+}
+
+/// With an @ in what follows the hosts, that is perhaps the rest of a password that was not escaped.
+fn is_odd(url: &str) -> bool {
+    let after_hosts = url.split_once("://").and_then(|(_, rest)| rest.split_once(['/', '\\', '?', '#']));
+    after_hosts.is_some_and(|(_, rest)| rest.contains('@'))
 }
 
 fn masked(mut parsed: url::Url) -> String {
@@ -283,7 +296,9 @@ mod tests {
             "redis://h?a?pass=s3cret",
             "redis://h?p=a?pass=s3cret",
             "redis://h?%70ass=s3cret",
+            "redis+unix:///s?protocol=resp9?pass=s3cret",
             "redis+unix:///:s3cret@",
+            "redis+unix:///:s3cret@h/..",
             "rediss://:s3cret@\u{fffd}",
             "unix:///s?user=u&pass=s3cret",
             "unix:s?user=u&pass=s3cret",
@@ -291,6 +306,8 @@ mod tests {
             "redis://:s3cret@h:x",
             "u:s3cret@h",
             "redis:u:s3cret@h",
+            "redis:u:s3cret@h://i",
+            "http://u\\:s3cret@h",
             "redis:/u:s3cret@h",
             "s3cret@h",
             "redis-cluster://u:s3cret@h:1,i:2",
@@ -307,6 +324,9 @@ mod tests {
             "redis-sentinel://h:1/main?sentinel_password=s3cret@i",
             "redis-sentinel://h:1/main?sentinel-password=s3cret",
             "redis-sentinel://h:1?sentinel_password=s3cret",
+            "redis-sentinel://u:1/s3cret@h/main",
+            "redis-sentinel://u:p@1s3cret/@h/main",
+            "redis-sentinel://u:1/s3cret#@h/main",
             "redis-sentinels://u:s3cret@h:1/main",
         ] {
             assert!(!shown(url).contains("s3cret"), "{url} -> {}", shown(url));
@@ -325,6 +345,7 @@ mod tests {
         }
         assert!(shown("redis://u:12/s3cret@h:6380/2").contains("redis://…@h:6380/2"));
         assert!(shown("localhost:6379").contains("localhost:6379"));
+        assert!(shown("redis://h?protocol=resp9").contains("resp9"), "what is wrong with it");
     }
 
     #[test]
