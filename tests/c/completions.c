@@ -122,7 +122,7 @@ static void *poll_with_others(void *argument) {
 }
 
 static void threads_that_poll_one_queue_share_its_events(void) {
-    struct world world = open_world("limit=3");
+    struct world world = open_world("limit=3 max_queue=unbounded");
     uint64_t total = rounds(on_memory() ? 20000 : 2000);
     struct pollers all = {new_queue(), total, calloc(total, 1)};
     pthread_t threads[4];

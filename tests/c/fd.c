@@ -106,7 +106,7 @@ static void *start_them(void *argument) {
 }
 
 static void an_event_loop_gets_them_all(int readable, int writable) {
-    struct world world = open_world("limit=2");
+    struct world world = open_world("limit=2 max_queue=unbounded");
     struct starter starter = {world.limiter, new_queue(), rounds(on_memory() ? 20000 : 2000)};
     int epoll = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event interest = {EPOLLIN, {0}};
