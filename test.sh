@@ -14,9 +14,9 @@ usage: ./test.sh [quick | long | servers | --help]
 
   (nothing)  install the test servers, run all checks
   quick      format, lints, unit tests, integration tests on one server
-  long       the tests that take minutes: the fault matrix (docs/faults.md) and other
-             ignored ones, on every test server there is; FAIRQ_TEST_SERVER=redis70
-             (or several, with commas) limits them
+  long       what takes an hour: the fault matrix (docs/faults.md) and other ignored
+             tests, on every test server there is (FAIRQ_TEST_SERVER=redis70, or several
+             with commas, limits them); cargo-deny, more fuzzing, AddressSanitizer
   servers    only install the test servers
 
 Needs: Linux, a Rust toolchain with rustfmt and clippy, and for the servers
@@ -356,6 +356,14 @@ all_checks() {
     run_step "all languages" run_language_tests
 }
 
+long_checks() {
+    install_servers
+    run_step "long tests" run_long_tests
+    run_step dependencies run_script tests/deny.sh --install
+    run_step "long fuzzing" run_script fuzz/run.sh --seconds 60
+    run_step sanitizer run_script tests/asan.sh
+}
+
 need_cargo() {
     command -v cargo >/dev/null || { echo "no cargo: install a Rust toolchain first" >&2; exit 1; }
 }
@@ -363,7 +371,7 @@ need_cargo() {
 case ${1:-all} in
     all) need_cargo; all_checks ;;
     quick) need_cargo; quick_checks ;;
-    long) need_cargo; install_servers; run_step "long tests" run_long_tests ;;
+    long) need_cargo; long_checks ;;
     servers) install_servers ;;
     -h | --help) usage; exit 0 ;;
     *) usage >&2; exit 2 ;;
