@@ -18,8 +18,9 @@ const DEFAULT_MAX_TICKETS: u64 = 100_000;
 const MAX_DESCRIPTION: usize = 256;
 
 /// One instance of fairq: it has a name of its own in the store, a scheduler thread, and, on Redis, one connection
-/// for commands (to each master in use, in a cluster) and one for messages, whatever the number of limiters and waiters. Clones are the same instance; the
-/// last one, with its limiters, tickets and permits, closes it in the background.
+/// for commands (to each master in use, in a cluster) and one for messages, whatever the number of limiters and
+/// waiters. Clones are the same instance; the last one, with its limiters, tickets and permits, closes it in the
+/// background.
 #[derive(Clone)]
 pub struct Client {
     handle: Arc<Handle>,
