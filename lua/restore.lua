@@ -1,9 +1,10 @@
 -- restore: after a loss of state, or after having been reaped, an instance brings back what it holds and waits for.
--- ARGV  7.. six for each ticket: kind, ticket, order, fence, cost, label; kinds: "h" held, "l" admitted locally while
+-- ARGV  4.. six for each ticket: kind, ticket, order, fence, cost, label; kinds: "h" held, "l" admitted locally while
 --       Redis was away, "q" waiting, "c" held: only look whether it still is
 -- Answer: ok, then for each ticket "h,fence,order" | "q" | "lost"
 
-local frees, strict, joins = true, false, true
+--@include load
+local frees, strict, joins, thorough = true, false, true, true
 --@include enter
 
 call('HDEL', HASH, '-')
@@ -11,12 +12,11 @@ do
   --@include config
   adopt(false)
 end
-my_expiry = now + lease
-due = min(due, my_expiry)
-call('ZADD', INSTANCES, my_expiry, ME)
+--@include renew
+--@include record
 
 local states = {}
-for i = 7, #ARGV, 6 do
+for i = 4, #ARGV, 6 do
   local kind, ticket, label = ARGV[i], ARGV[i + 1], ARGV[i + 5]
   local place, its_fence, cost = tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4])
   if kind == 'l' and call('ZREM', QUEUE, ticket) == 1 then

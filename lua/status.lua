@@ -2,7 +2,8 @@
 -- Answer: ok, configuration, used, holders, waiting, instances, granted, milliseconds of grace left, typical hold in
 --       microseconds, estimate for a newcomer in milliseconds (-1: unknown)
 
-local frees, strict, joins = true, false, false
+--@include load
+local frees, strict, joins, thorough = true, false, false, true
 --@include enter
 
 call('HDEL', HASH, '-')

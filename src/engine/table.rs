@@ -255,7 +255,7 @@ impl Table {
             }
             _ => state.declaration.clone(),
         };
-        let header = Header { epoch, bare, declaration };
+        let header = Header { epoch, bare, version: state.version, declaration };
         Call { limiter: state.core.name.clone(), header, verb }
     }
 

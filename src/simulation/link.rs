@@ -188,7 +188,7 @@ impl Round {
         if !self.unknown.is_empty() && matches!(verb, Verb::Cancel(_) | Verb::Leave) {
             self.unknown.push(index);
         }
-        match test_access::judge(verb, value) {
+        match test_access::judge(&self.calls[index], value) {
             None if self.unknown.last() != Some(&index) => self.unknown.push(index),
             None => {}
             Some(Ok(answer)) if !self.unknown.is_empty() && answer.verdict == Verdict::Resync => {

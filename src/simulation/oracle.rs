@@ -98,6 +98,10 @@ impl Oracle {
         if matches!(ran.verdict, "refused" | "none" | "OOM" | "NOSCRIPT") || matches!(ran.verb, Verb::Position(_)) {
             return;
         }
+        let thorough = !matches!(ran.verb, Verb::Acquire { .. } | Verb::Release(_) | Verb::Cancel(_));
+        if self.limiters[name].tampered && !thorough && after.epoch == before.epoch {
+            return; // a key was lost, and the next heartbeat will see it
+        }
         self.limiters[name].tampered = false;
         if let (Verb::Revoke(ticket), "held" | "queued") = (ran.verb, ran.verdict) {
             self.limiters[name].revoked.insert(ticket.clone());

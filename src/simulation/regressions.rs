@@ -25,10 +25,10 @@ impl Server {
     fn call(&mut self, (instance, generation): (&str, u64), epoch: u64, bare: bool, verb: Verb) -> Answer {
         let declared = Settings { limit: self.limit, ..Settings::default() }.words();
         let declaration = Arc::new(Declaration { declared, declares: epoch == 0, ..Declaration::default() });
-        let call = Call { limiter: "l".into(), header: Header { epoch, bare, declaration }, verb };
+        let call = Call { limiter: "l".into(), header: Header { epoch, bare, version: 0, declaration }, verb };
         let caller = Caller { instance: instance.into(), generation, run: "run".into() };
         self.redis.set_wall(self.now);
-        test_access::read(&call.verb, self.redis.execute(&words(&test_access::command(&call, &caller))))
+        test_access::read(&call, self.redis.execute(&words(&test_access::command(&call, &caller))))
     }
 }
 

@@ -122,6 +122,7 @@ pub(super) fn ops(timed: bool) -> impl Strategy<Value = Vec<Op>> {
 #[derive(Default)]
 pub(super) struct Memory {
     epochs: HashMap<usize, (u64, u64)>,
+    versions: HashMap<usize, u64>,
     orders: HashMap<(usize, u64), u64>,
     fences: HashMap<(usize, u64), u64>,
 }
@@ -148,7 +149,8 @@ impl Memory {
             description: format!("instance {instance}"),
             ..Declaration::default()
         };
-        Header { epoch, bare, declaration: Arc::new(declaration) }
+        let version = self.versions.get(&instance).copied().unwrap_or_default();
+        Header { epoch, bare, version, declaration: Arc::new(declaration) }
     }
 
     /// Made up for a ticket that was never heard of: old, and different for each.
@@ -210,6 +212,7 @@ impl Memory {
         }
         let known = self.epochs.entry(instance).or_insert((answer.epoch, 0));
         known.1 = answer.epoch;
+        self.versions.insert(instance, answer.version);
         for notice in &answer.notices {
             self.learn_notice(instance, notice);
         }

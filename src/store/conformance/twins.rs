@@ -37,11 +37,8 @@ impl Twins {
         match op {
             Op::Verb { instance, knows, bare, declares, verb } => self.verb(*instance, *knows, *bare, *declares, verb),
             Op::Expire(instance) => {
-                let key = self.redis.keys()[4].clone();
-                let name = INSTANCES[*instance];
-                let _: Value = self.redis.ask(redis::cmd("ZADD").arg(key).arg("XX").arg(1).arg(name));
-                self.redis.poke(field::DUE, "0");
-                self.model.expire(&name.into());
+                self.redis.expire(INSTANCES[*instance]);
+                self.model.expire(&INSTANCES[*instance].into());
             }
             Op::EndGrace => {
                 self.redis.poke(field::GRACE, "1");

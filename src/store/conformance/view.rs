@@ -100,7 +100,7 @@ impl Redis {
             Value::ServerError(error) => panic!("{call:?}: {} {:?}", error.code(), error.details()),
             value => value,
         };
-        scripts::read(&call.verb, value)
+        scripts::read(call, value)
     }
 
     pub(super) fn keys(&self) -> [String; 5] {
@@ -126,7 +126,8 @@ impl Redis {
             (ticket, cost, words.next().unwrap_or("").to_owned())
         };
         let generation = |name: &str| {
-            fields.get(&format!("i:{name}")).map_or(0, |text| String::from_utf8_lossy(text).parse().unwrap())
+            let header = fields.get(&format!("i:{name}")).map(|record| String::from_utf8_lossy(&record[24..]));
+            header.map_or(0, |header| header.split(' ').next().unwrap_or_default().parse().unwrap())
         };
         let mut known: Vec<(String, u64)> =
             range(&instances).into_iter().map(|(name, _)| (name.clone(), generation(&name))).collect();
@@ -150,11 +151,22 @@ impl Redis {
     pub(super) fn poke(&mut self, index: usize, value: &str) {
         let script = "local s = redis.call('HGET', KEYS[1], 'state')
             if not s then return end
-            local n = { struct.unpack('<ddddddddddddddddddddddddd', s) }
+            local n = { struct.unpack('<dddddddddddddddddddddddddddd', s) }
             if ARGV[2] ~= '1' or n[tonumber(ARGV[1]) + 1] > 0 then n[tonumber(ARGV[1]) + 1] = tonumber(ARGV[2]) end
-            redis.call('HSET', KEYS[1], 'state', struct.pack('<ddddddddddddddddddddddddd', unpack(n, 1, 25)))";
+            redis.call('HSET', KEYS[1], 'state', struct.pack('<dddddddddddddddddddddddddddd', unpack(n, 1, 28)))";
         let hash = self.keys()[0].clone();
         let _: Value = self.ask(redis::cmd("EVAL").arg(script).arg(1).arg(hash).arg(index).arg(value));
+    }
+
+    /// The instance's time has passed.
+    pub(super) fn expire(&mut self, instance: &str) {
+        let script = "redis.call('ZADD', KEYS[2], 'XX', 1, ARGV[1])
+            local record = redis.call('HGET', KEYS[1], 'i:' .. ARGV[1])
+            if not record then return end
+            redis.call('HSET', KEYS[1], 'i:' .. ARGV[1], struct.pack('<d', 1) .. string.sub(record, 9))";
+        let [hash, .., instances] = self.keys();
+        let _: Value = self.ask(redis::cmd("EVAL").arg(script).arg(2).arg(hash).arg(instances).arg(instance));
+        self.poke(field::DUE, "0");
     }
 
     pub(super) fn ask<T: redis::FromRedisValue>(&mut self, cmd: &mut redis::Cmd) -> T {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use redis::Value;
 
 use super::connect::{RedisOptions, server_info};
-use super::encode::{By, Sender, command};
+use super::encode::{By, Sender, pack};
 use super::script::Script;
 use super::{decode, examine, fault, keys::keys_of};
 use crate::Error;
@@ -59,6 +59,7 @@ struct Bench {
     limiter: Arc<str>,
     declaration: Arc<Declaration>,
     epoch: u64,
+    version: u64,
     next_no: u64,
     /// The scripts that the server knows by now.
     loaded: Vec<&'static str>,
@@ -78,6 +79,7 @@ impl Bench {
             instance: name.into(),
             declaration: Arc::new(declaration),
             epoch: 0,
+            version: 0,
             next_no: 1,
             loaded: Vec::new(),
         })
@@ -123,7 +125,8 @@ impl Bench {
 
     /// Sends all at once; returns what was granted.
     fn pipeline(&mut self, verbs: Vec<Verb>) -> Result<Vec<(u64, u64)>, StoreError> {
-        let header = Header { epoch: self.epoch, bare: self.epoch == 0, declaration: self.declaration.clone() };
+        let (epoch, version) = (self.epoch, self.version);
+        let header = Header { epoch, bare: epoch == 0, version, declaration: self.declaration.clone() };
         let (probe, listens) = (false, false);
         let from = Sender { instance: &self.instance, generation: 1, run_id: &self.run_id, probe, listens };
         let mut bytes = Vec::new();
@@ -137,7 +140,7 @@ impl Bench {
             if by == By::Source {
                 self.loaded.push(name);
             }
-            command(call, &from, by).write_packed_command(&mut bytes);
+            pack(call, &from, by, &mut bytes);
         }
         self.connection.send_packed_command(&bytes).map_err(|e| fault::of_connect(&e))?;
         let mut granted = Vec::new();
@@ -153,8 +156,8 @@ impl Bench {
         if let Value::ServerError(error) = &value {
             return Err(server(format!("{} {}", error.code(), error.details().unwrap_or_default())));
         }
-        let answer = decode::answer(&call.verb, value).map_err(|garbled| server(garbled.to_string()))?;
-        self.epoch = answer.epoch;
+        let answer = decode::answer(call, value).map_err(|garbled| server(garbled.to_string()))?;
+        (self.epoch, self.version) = (answer.epoch, answer.version);
         if answer.verdict == Verdict::Resync {
             return Err(server("the state was lost during the measurement".into()));
         }

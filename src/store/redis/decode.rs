@@ -7,7 +7,7 @@ use redis::Value;
 
 use super::keys;
 use crate::settings::ConfigView;
-use crate::store::{Answer, Notice, Row, Standing, StatusView, Synced, TicketNo, Verb, Verdict, Was};
+use crate::store::{Answer, Call, Notice, Row, Standing, StatusView, Synced, TicketNo, Verb, Verdict, Was};
 
 /// What could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -39,8 +39,12 @@ impl fmt::Write for Glimpse {
     }
 }
 
-/// The answer to a verb.
-pub(super) fn answer(verb: &Verb, value: Value) -> Read<Answer> {
+/// The answer to a call.
+pub(super) fn answer(call: &Call, value: Value) -> Read<Answer> {
+    if let Value::BulkString(bytes) = &value {
+        return in_brief(call, std::str::from_utf8(bytes).map_err(|e| Garbled(e.to_string()))?);
+    }
+    let verb = &call.verb;
     let mut fields = Fields::new(value)?;
     let word = fields.text()?;
     let epoch = fields.number()?;
@@ -55,11 +59,67 @@ pub(super) fn answer(verb: &Verb, value: Value) -> Read<Answer> {
     Ok(Answer { epoch, version, notices, verdict })
 }
 
+/// The answer to one who knows epoch and version, and was told no others.
+fn in_brief(call: &Call, text: &str) -> Read<Answer> {
+    let (told, words) = text.split_once(' ').unwrap_or((text, ""));
+    let verdict = match (&call.verb, told.get(..1)) {
+        (Verb::Acquire { .. }, Some("g")) => {
+            let [fence, order] = numbers(&told[1..])?;
+            Verdict::Granted { fence: count(fence)?, order: count(order)? }
+        }
+        (Verb::Acquire { .. }, Some("q")) => {
+            let [order, position, estimate] = numbers(&told[1..])?;
+            let estimate = u64::try_from(estimate).ok().map(Duration::from_millis);
+            Verdict::Queued { order: count(order)?, position: count(position)?, estimate }
+        }
+        (Verb::Release(_), Some(_)) => Verdict::Released(freed(told)?),
+        (Verb::Cancel(_), Some(_)) => Verdict::Cancelled(cancelled(told)?),
+        _ => return Err(Garbled::about(&text, " is no answer")),
+    };
+    let (epoch, version) = (call.header.epoch, call.header.version);
+    Ok(Answer { epoch, version, notices: notices(words)?, verdict })
+}
+
+/// So many numbers, with commas between them.
+fn numbers<const N: usize>(text: &str) -> Read<[i64; N]> {
+    let mut numbers = [0; N];
+    let mut words = text.split(',');
+    for number in &mut numbers {
+        let word = words.next().and_then(|word| word.parse().ok());
+        *number = word.ok_or_else(|| Garbled::about(&text, " are not the numbers"))?;
+    }
+    Ok(numbers)
+}
+
+fn count(number: i64) -> Read<u64> {
+    u64::try_from(number).map_err(|_| Garbled(format!("{number} is below zero")))
+}
+
+/// A digit for each permit.
+fn freed(digits: &str) -> Read<Vec<bool>> {
+    digits
+        .chars()
+        .map(|digit| digit.to_digit(2).map(|bit| bit == 1))
+        .collect::<Option<_>>()
+        .ok_or_else(|| Garbled::about(&digits, " tells of no release"))
+}
+
+/// A letter for each ticket.
+fn cancelled(letters: &str) -> Read<Vec<Was>> {
+    let was = |letter| match letter {
+        'q' => Some(Was::Queued),
+        'h' => Some(Was::Held),
+        'n' => Some(Was::Unknown),
+        _ => None,
+    };
+    letters.chars().map(was).collect::<Option<_>>().ok_or_else(|| Garbled::about(&letters, " tells of no cancel"))
+}
+
 fn verdict(verb: &Verb, word: &str, fields: &mut Fields) -> Read<Verdict> {
     Ok(match (verb, word) {
         (Verb::Acquire { .. } | Verb::PutBack { .. }, _) => ticket_verdict(word, fields)?,
-        (Verb::Release(_), "ok") => Verdict::Released(fields.rest(|f| Ok(f.number()? == 1))?),
-        (Verb::Cancel(_), "ok") => Verdict::Cancelled(fields.rest(|f| was(&f.text()?))?),
+        (Verb::Release(_), "ok") => Verdict::Released(freed(&fields.text()?)?),
+        (Verb::Cancel(_), "ok") => Verdict::Cancelled(cancelled(&fields.text()?)?),
         (Verb::Sync { .. }, "ok") => Verdict::Synced(Synced {
             config: match fields.text()?.as_str() {
                 "" => None,
@@ -99,7 +159,7 @@ fn was(word: &str) -> Read<Was> {
     match word {
         "held" => Ok(Was::Held),
         "queued" => Ok(Was::Queued),
-        "none" | "unknown" => Ok(Was::Unknown),
+        "unknown" => Ok(Was::Unknown),
         _ => Err(Garbled::about(&word, " is no state")),
     }
 }
@@ -219,7 +279,7 @@ impl Fields {
 
     fn number(&mut self) -> Read<u64> {
         match self.0.next() {
-            Some(Value::Int(number)) => u64::try_from(number).map_err(|_| Garbled(format!("{number} is below zero"))),
+            Some(Value::Int(number)) => count(number),
             Some(Value::BulkString(bytes)) => parse(std::str::from_utf8(&bytes).ok()),
             other => Err(Garbled::about(&other, " is not a number")),
         }
@@ -249,10 +309,12 @@ mod tests {
     #[test]
     fn a_complaint_repeats_only_the_beginning_of_a_reply() {
         let long = Value::BulkString(vec![b'x'; 1_000_000]);
-        let garbled = answer(&Verb::Leave, Value::Array(vec![Value::Nil, long.clone()])).expect_err("no answer");
+        let header = crate::store::Header { epoch: 1, bare: false, version: 1, declaration: std::sync::Arc::default() };
+        let leave = Call { limiter: "a".into(), header, verb: Verb::Leave };
+        let garbled = answer(&leave, Value::Array(vec![Value::Nil, long.clone()])).expect_err("no answer");
         assert_eq!(garbled.to_string(), "it is not what was expected: Some(nil) is not a text");
         for value in [long.clone(), Value::Array(vec![long.clone(), Value::Int(1), long]), Value::Okay] {
-            let garbled = answer(&Verb::Leave, value).expect_err("no answer");
+            let garbled = answer(&leave, value).expect_err("no answer");
             assert!(garbled.to_string().len() < 300, "{} bytes", garbled.to_string().len());
         }
     }

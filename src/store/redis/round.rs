@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use redis::Value;
 
 use super::decode;
-use super::encode::{By, Sender, command};
+use super::encode::{By, Sender, pack};
 use super::fault::{self, Fault, Redirect};
 use super::line::Open;
 use super::router::Router;
 use super::script::Script;
-use crate::store::{Answer, Call, StoreError, Verb, Verdict};
+use crate::store::{Answer, Call, StoreError, Verdict};
 
 /// What a round came to.
 pub(super) struct Outcome {
@@ -160,13 +160,13 @@ impl<'a> Round<'a> {
             if asking {
                 redis::cmd("ASKING").write_packed_command(&mut bytes);
             }
-            command(call, &from, by).write_packed_command(&mut bytes);
+            pack(call, &from, by, &mut bytes);
         }
         bytes
     }
 
     fn take(&mut self, index: usize, value: Value, again: &mut Vec<usize>) {
-        let verb = &self.calls[index].0.verb;
+        let call = self.calls[index].0;
         let said = match value {
             Value::ServerError(error) => match fault::of_reply(&error) {
                 Fault::NoScript => return again.push(index),
@@ -181,7 +181,7 @@ impl<'a> Round<'a> {
                     Said::Answer(Err(error))
                 }
             },
-            value => Said::Answer(read(verb, value)),
+            value => Said::Answer(read(call, value)),
         };
         if matches!(&said, Said::Answer(Ok(answer)) if answer.verdict == Verdict::Refused) {
             self.outdated = true;
@@ -191,9 +191,9 @@ impl<'a> Round<'a> {
     }
 }
 
-fn read(verb: &Verb, value: Value) -> Result<Answer, StoreError> {
-    decode::answer(verb, value).map_err(|garbled| {
-        let detail = format!("{}: {garbled}", Script::of(verb).name);
+fn read(call: &Call, value: Value) -> Result<Answer, StoreError> {
+    decode::answer(call, value).map_err(|garbled| {
+        let detail = format!("{}: {garbled}", Script::of(&call.verb).name);
         StoreError::Fatal(crate::Error::Server { detail })
     })
 }

@@ -14,11 +14,13 @@ pub(super) struct Script {
     pub sha: String,
 }
 
-const PARTS: [(&str, &str); 8] = [
+const PARTS: [(&str, &str); 10] = [
     ("load", include_str!("../../../lua/lib/load.lua")),
     ("config", include_str!("../../../lua/lib/config.lua")),
     ("enter", include_str!("../../../lua/lib/enter.lua")),
     ("look", include_str!("../../../lua/lib/look.lua")),
+    ("renew", include_str!("../../../lua/lib/renew.lua")),
+    ("record", include_str!("../../../lua/lib/record.lua")),
     ("remind", include_str!("../../../lua/lib/remind.lua")),
     ("dispatch", include_str!("../../../lua/lib/dispatch.lua")),
     ("finish", include_str!("../../../lua/lib/finish.lua")),

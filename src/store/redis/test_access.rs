@@ -2,7 +2,7 @@
 
 use redis::{Cmd, Value};
 
-use super::encode::{By, Sender};
+use super::encode::{By, Sender, Sink};
 use super::fault::{self, Fault};
 use super::{decode, encode, keys};
 use crate::store::model::Caller;
@@ -10,24 +10,32 @@ use crate::store::{Answer, Call, Notice, StoreError, Verb};
 
 /// The command that carries out a call, with the script's source.
 pub(crate) fn command(call: &Call, caller: &Caller) -> Cmd {
-    encode::command(call, &sender(caller, false), By::Source)
+    sent(call, caller, true, false)
+}
+
+impl Sink for Cmd {
+    fn arg(&mut self, parts: &[&str]) {
+        Cmd::arg(self, parts.concat());
+    }
 }
 
 fn sender(caller: &Caller, probe: bool) -> Sender<'_> {
     Sender { instance: &caller.instance, generation: caller.generation, run_id: &caller.run, probe, listens: false }
 }
 
-pub(crate) fn read(verb: &Verb, value: Value) -> Answer {
-    decode::answer(verb, value).expect("an answer as the script promises it")
+pub(crate) fn read(call: &Call, value: Value) -> Answer {
+    decode::answer(call, value).expect("an answer as the script promises it")
 }
 
 /// The command as the link sends it: by the script's name, or by its source.
 pub(crate) fn sent(call: &Call, caller: &Caller, by_source: bool, probe: bool) -> Cmd {
-    encode::command(call, &sender(caller, probe), if by_source { By::Source } else { By::Sha })
+    let mut cmd = Cmd::new();
+    encode::command(call, &sender(caller, probe), if by_source { By::Source } else { By::Sha }, &mut cmd);
+    cmd
 }
 
 /// What the link makes of an answer. `None`: the server does not know the script.
-pub(crate) fn judge(verb: &Verb, value: Value) -> Option<Result<Answer, StoreError>> {
+pub(crate) fn judge(call: &Call, value: Value) -> Option<Result<Answer, StoreError>> {
     match value {
         Value::ServerError(error) => match fault::of_reply(&error) {
             Fault::NoScript => None,
@@ -35,7 +43,7 @@ pub(crate) fn judge(verb: &Verb, value: Value) -> Option<Result<Answer, StoreErr
             Fault::Redirect(to) => unreachable!("one server, which is no cluster's: {to:?}"),
             Fault::Store(error) => Some(Err(error)),
         },
-        value => Some(Ok(read(verb, value))),
+        value => Some(Ok(read(call, value))),
     }
 }
 
