@@ -6,8 +6,6 @@
 //! compared as it is, and time passes as it likes.
 
 mod plan;
-#[path = "../../../tests/support/mod.rs"]
-mod support;
 mod twins;
 mod view;
 mod wire;
@@ -19,12 +17,12 @@ use ::redis::{self, Value};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use self::plan::{Op, Plan};
-use self::support::{Flavor, Server};
 use self::twins::Twins;
-pub(crate) use self::view::State;
+pub(crate) use self::view::{State, state_of};
 use self::wire::{InMemory, Sockets, Wire};
 use super::model::{Caller, Model};
 use super::*;
+use crate::support::{Flavor, Server};
 
 const LIMITER: &str = "conformance {of} 100%";
 const INSTANCES: [&str; 3] = ["ann", "bob", "cy"];

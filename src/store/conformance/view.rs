@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use redis::Value;
 
 use super::plan::Memory;
-use super::wire::Wire;
+use super::wire::{Sockets, Wire};
 use super::*;
 use crate::store::redis::test_access as scripts;
 
@@ -88,11 +88,18 @@ pub(super) mod field {
 pub(super) struct Redis {
     pub wire: Box<dyn Wire>,
     pub memory: Memory,
+    limiter: String,
+}
+
+/// How a limiter stands on a real server.
+pub(crate) fn state_of(server: &Server, limiter: &str) -> Option<State> {
+    let wire = Box::new(Sockets { connection: server.conn(), subscriber: server.conn() });
+    Redis { limiter: limiter.to_owned(), ..Redis::new(wire) }.state()
 }
 
 impl Redis {
     pub(super) fn new(wire: Box<dyn Wire>) -> Self {
-        Redis { wire, memory: Memory::default() }
+        Redis { wire, memory: Memory::default(), limiter: LIMITER.to_owned() }
     }
 
     pub(super) fn call(&mut self, caller: &Caller, call: &Call) -> Answer {
@@ -104,7 +111,7 @@ impl Redis {
     }
 
     pub(super) fn keys(&self) -> [String; 5] {
-        scripts::keys(LIMITER)
+        scripts::keys(&self.limiter)
     }
 
     pub(super) fn state(&mut self) -> Option<State> {
