@@ -10,7 +10,7 @@ use super::replay::Replay;
 use crate::store::conformance::{State, state_of};
 use crate::store::redis::test_access::keys;
 use crate::support::*;
-use crate::workers::{Report, Setup, Worker, end_all, now, wait_grants};
+use crate::workers::{Report, Setup, Worker, end_all, grants, now};
 
 const NAME: &str = "history";
 const LIMIT: u64 = 4;
@@ -69,7 +69,7 @@ impl Scene {
                 self.harm(turn);
             }
             self.ask_wide(turn);
-            wait_grants(&self.workers, 30);
+            self.wait_grants(30);
             self.collect(&[], &[]);
             if now() >= until {
                 break;
@@ -78,9 +78,16 @@ impl Scene {
         self.end()
     }
 
-    /// One more request for most of the limit; those that were granted are released.
+    /// One more request for most of the limit.
     fn ask_wide(&mut self, turn: usize) {
-        let (workers, label) = (&mut self.workers, format!("w{turn}"));
+        let (worker, label) = (&mut self.workers[turn % PROCESSES], format!("w{turn}"));
+        worker.tell(&format!("acquire {label} {} 60000", LIMIT - 1));
+        self.wide.push((worker.pid(), label));
+    }
+
+    /// Releases those that were granted, since nobody else would.
+    fn release_wide(&mut self) {
+        let workers = &mut self.workers;
         self.wide.retain(|(pid, label)| {
             let Some(worker) = workers.iter_mut().find(|worker| worker.pid() == *pid) else { return false };
             let is_granted = worker.reports().iter().any(|report| report.what == "granted" && report.label == *label);
@@ -89,9 +96,14 @@ impl Scene {
             }
             !is_granted
         });
-        let worker = &mut workers[turn % PROCESSES];
-        worker.tell(&format!("acquire {label} {} 60000", LIMIT - 1));
-        self.wide.push((worker.pid(), label));
+    }
+
+    fn wait_grants(&mut self, more: usize) {
+        let goal = grants(&self.workers) + more;
+        eventually("the workers are granted permits", SOON, || {
+            self.release_wide();
+            grants(&self.workers) >= goal
+        });
     }
 
     fn harm(&mut self, turn: usize) {
