@@ -172,7 +172,7 @@ impl Client {
     }
 
     /// A client over a store of the simulation's, whose engine is driven by hand.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(test)]
     pub(crate) fn by_hand(
         instance: &str,
         clock: Clock,

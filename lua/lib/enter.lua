@@ -69,6 +69,7 @@ end
 local more, mine, messages = 0, '', nil
 
 if strict and not BARE and (KNOWN ~= epoch or not my_expiry) then
+  call('HDEL', HASH, '-') -- a full Redis, too, has to say so, or nobody would bring back what it holds
   --@include finish
   return { 'resync', epoch, '', version }
 end

@@ -16,11 +16,13 @@
 //! taken under it.
 
 mod answers;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod by_hand;
 mod close;
 pub(crate) mod limiter_state;
 mod limiters;
+#[cfg(all(test, loom))]
+mod loom_tests;
 mod notices;
 mod outage;
 mod outbox;

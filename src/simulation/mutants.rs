@@ -10,7 +10,7 @@ use std::rc::Rc;
 use super::faults::Faults;
 use super::redis::Rewrite;
 use super::run::run;
-use crate::store::conformance::{compare_crowd, compare_simulated};
+use crate::store::conformance::{compare_directly, compare_simulated};
 use crate::store::redis::test_access;
 
 /// What is looked for, and what is put in its place.
@@ -93,8 +93,8 @@ fn compiles(mutant: &Mutant) -> bool {
 
 /// Who notices, if anybody does.
 fn noticed(mutant: &Mutant, cases: u32, seeds: u64) -> Option<String> {
-    let crowd = || compare_crowd(Some(rewrite(mutant)));
-    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(crowd)).is_err()
+    let directly = || compare_directly(&rewrite(mutant));
+    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(directly)).is_err()
         || compare_simulated(cases, Some(rewrite(mutant))).is_err()
     {
         return Some("conformance".into());

@@ -38,6 +38,7 @@ pub struct Server {
     port: u16,
     password: Option<String>,
     args: Vec<String>,
+    environment: Vec<(&'static str, PathBuf)>,
     kind: Kind,
     folder: TempDir,
     child: Mutex<Option<Child>>,
@@ -48,6 +49,7 @@ pub struct ServerBuilder {
     flavor: Flavor,
     password: Option<String>,
     args: Vec<String>,
+    environment: Vec<(&'static str, PathBuf)>,
     kind: Kind,
 }
 
@@ -79,6 +81,12 @@ impl ServerBuilder {
         self
     }
 
+    /// Adds a path to its environment.
+    pub fn env(mut self, name: &'static str, path: &Path) -> Self {
+        self.environment.push((name, path.to_owned()));
+        self
+    }
+
     /// Requires a password of the default user.
     pub fn password(mut self, password: &str) -> Self {
         self.password = Some(password.to_owned());
@@ -104,6 +112,7 @@ impl ServerBuilder {
             port: 0,
             password: self.password,
             args: self.args,
+            environment: self.environment,
             kind: self.kind,
             folder: new_folder(),
             child: Mutex::new(None),
@@ -129,7 +138,7 @@ impl Server {
 
     /// A server to be started with options of its own.
     pub fn builder(flavor: Flavor) -> ServerBuilder {
-        ServerBuilder { flavor, password: None, args: Vec::new(), kind: Kind::Alone }
+        ServerBuilder { flavor, password: None, args: Vec::new(), environment: Vec::new(), kind: Kind::Alone }
     }
 
     /// The flavor for tests that need only one: 7.0, or the first there is.
@@ -282,6 +291,7 @@ impl Server {
             Kind::Sentinel(lines) => self.sentinel_command(lines),
             _ => self.server_command(),
         };
+        command.envs(self.environment.iter().map(|(name, path)| (name, path)));
         command.stdin(Stdio::null());
         command.stdout(Stdio::null()).stderr(Stdio::null());
         command

@@ -5,7 +5,7 @@ mod commands;
 pub(crate) mod db;
 mod lua;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -26,13 +26,22 @@ pub(crate) struct Redis {
     /// What was loaded once: to forget a script is not to compile it anew.
     compiled: HashMap<String, Function>,
     rewrite: Option<Rewrite>,
+    /// How long the running script has been at work, in [`STEP`]s.
+    steps: Rc<Cell<u32>>,
 }
+
+/// Instructions, of which no script of ours needs as many as a hundred steps; one with a mistake may go on for ever.
+const STEP: u32 = 100_000;
 
 impl Redis {
     pub(crate) fn new(rewrite: Option<Rewrite>) -> Self {
         let keyspace = Rc::new(RefCell::new(Keyspace::default()));
         let lua = lua::state(&keyspace).expect("a Lua state");
-        Redis { keyspace, lua, loaded: HashMap::new(), compiled: HashMap::new(), rewrite }
+        let steps = Rc::new(Cell::new(0));
+        if rewrite.is_some() {
+            lua::end_after(&lua, STEP, steps.clone(), 100);
+        }
+        Redis { keyspace, lua, loaded: HashMap::new(), compiled: HashMap::new(), rewrite, steps }
     }
 
     /// Carries out a command.
@@ -72,6 +81,7 @@ impl Redis {
             return Reply::Error("NOSCRIPT No matching script. Please use EVAL.".into());
         };
         self.keyspace.borrow_mut().written = false;
+        self.steps.set(0);
         let keys = String::from_utf8_lossy(&args[0]).parse::<usize>().expect("a number of keys");
         let (keys, argv) = args[1..].split_at(keys);
         lua::run(&self.lua, function, keys, argv)

@@ -6,8 +6,6 @@
 //! compared as it is, and time passes as it likes.
 
 mod plan;
-#[path = "../../../tests/support/mod.rs"]
-mod support;
 mod twins;
 mod view;
 mod wire;
@@ -18,17 +16,18 @@ use std::time::Duration;
 use ::redis::{self, Value};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use self::plan::{Op, Plan};
-use self::support::{Flavor, Server};
+use self::plan::{Knows, Op, Plan};
 use self::twins::Twins;
-pub(crate) use self::view::State;
+pub(crate) use self::view::{State, state_of};
 use self::wire::{InMemory, Sockets, Wire};
 use super::model::{Caller, Model};
 use super::*;
+use crate::support::{Flavor, Server};
 
 const LIMITER: &str = "conformance {of} 100%";
 const INSTANCES: [&str; 3] = ["ann", "bob", "cy"];
 const LEASE_MS: u64 = 3_600_000;
+const START: u64 = 1_700_000_000_000_000;
 
 fn compare(flavor: Flavor) {
     let server = Server::start(flavor);
@@ -62,10 +61,10 @@ pub(crate) fn compare_simulated(cases: u32, rewrite: Option<crate::simulation::r
         }
     };
     let server = InMemory::new(rewrite);
-    let result = runner.run(&plan::ops(true), |ops| {
+    let result = runner.run(&(plan::ops(true), proptest::bool::ANY), |(ops, is_full)| {
         let mut wire = server.clone();
         wire.ask(&redis::cmd("FLUSHALL"));
-        let mut twins = Twins::new(Box::new(wire), Some(1_700_000_000_000_000));
+        let mut twins = Twins::new(Box::new(wire), Some(START)).fill(is_full);
         ops.iter().for_each(|op| twins.apply(op));
         Ok(())
     });
@@ -88,7 +87,7 @@ fn a_crowd_is_served_and_dropped_batch_by_batch() {
 /// A loss of state, and a grant in the same microsecond as one before it: two tickets have one fence.
 #[test]
 fn tickets_that_share_a_fence_are_two() {
-    let mut twins = Twins::new(Box::new(InMemory::new(None)), Some(1_700_000_000_000_000));
+    let mut twins = Twins::new(Box::new(InMemory::new(None)), Some(START));
     let (ann, bob) = (0, 1);
     twins.bare(ann, &Plan::Acquire { no: 2, cost: 1, may_wait: true, old_order: false });
     twins.apply(&Op::Lose);
@@ -99,8 +98,79 @@ fn tickets_that_share_a_fence_are_two() {
     assert_eq!(twins.state().held.len(), 1);
 }
 
-pub(crate) fn compare_crowd(rewrite: Option<crate::simulation::redis::Rewrite>) {
-    let mut twins = Twins::new(Box::new(InMemory::new(rewrite)), Some(1_700_000_000_000_000));
+/// A new request needs memory, and is refused by a server that has none; what was there goes on.
+#[test]
+fn a_full_server_refuses_only_what_is_new() {
+    compare_full(None);
+}
+
+fn compare_full(rewrite: Option<crate::simulation::redis::Rewrite>) {
+    let mut twins = Twins::new(Box::new(InMemory::new(rewrite)), Some(START)).fill(true);
+    let (ann, bob, cy) = (0, 1, 2);
+    let acquire = |no| Plan::Acquire { no, cost: 1, may_wait: true, old_order: false };
+    twins.bare(ann, &Plan::Sync(Vec::new()));
+    for no in 1..=3 {
+        assert!(twins.refuses(ann, &acquire(no)), "{no} was put into the line of a full server");
+        twins.bare(ann, &acquire(no));
+    }
+    twins.bare(bob, &Plan::Cancel(vec![7])); // which makes it known
+    twins.apply(&Op::Advance(30));
+    twins.apply(&Op::Reconnect(ann, true));
+    twins.bare(ann, &Plan::Release(vec![(9, true)])); // renews it, by a new connection, and finds nothing
+    twins.bare(ann, &Plan::Release(vec![(1, true)])); // and grants the third
+    twins.bare(ann, &Plan::Cancel(vec![2, 8]));
+    assert_eq!((twins.state().used, twins.state().queue.len()), (1, 0));
+    // A stranger who says that it holds something is told to bring it back, and does.
+    for plan in [Plan::Sync(vec![2]), Plan::PutBack(2, true), Plan::Restore(vec![(2, RestoreKind::Held)])] {
+        twins.verb(cy, Knows::Nothing, false, None, &plan);
+    }
+    assert_eq!(twins.state().held.len(), 2);
+}
+
+/// Who has joined by a request and falls silent is reaped when its lease ends, though nobody else's has.
+#[test]
+fn one_who_joined_by_a_request_is_reaped_in_time() {
+    compare_silence(None);
+}
+
+fn compare_silence(rewrite: Option<crate::simulation::redis::Rewrite>) {
+    let mut twins = Twins::new(Box::new(InMemory::new(rewrite)), Some(START));
+    let (ann, bob) = (0, 1);
+    let acquire = |no| Plan::Acquire { no, cost: 1, may_wait: true, old_order: false };
+    for instance in [ann, bob] {
+        twins.bare(instance, &acquire(1));
+    }
+    for step in [45, 45, 20] {
+        twins.apply(&Op::Advance(step));
+        twins.bare(bob, &acquire(1));
+    }
+    assert_eq!(twins.state().instances.len(), 1);
+}
+
+/// What needs no waiting finds room in a line that may have nobody.
+#[test]
+fn a_line_of_nobody_admits_at_once() {
+    compare_no_line(None);
+}
+
+fn compare_no_line(rewrite: Option<crate::simulation::redis::Rewrite>) {
+    let mut twins = Twins::new(Box::new(InMemory::new(rewrite)), Some(START));
+    let acquire = |no, cost| Plan::Acquire { no, cost, may_wait: true, old_order: false };
+    twins.bare(0, &Plan::Sync(Vec::new()));
+    twins.bare(0, &Plan::MaxQueue(0));
+    twins.bare(0, &acquire(1, 1));
+    twins.bare(0, &acquire(2, 2)); // full
+    twins.bare(0, &acquire(3, 1));
+    twins.bare(0, &acquire(4, 1)); // full
+    assert_eq!((twins.state().held.len(), twins.state().queue.len()), (2, 0));
+    twins.bare(0, &Plan::MaxQueue(1));
+    twins.bare(0, &acquire(5, 1));
+    twins.bare(0, &acquire(6, 1)); // full
+    assert_eq!((twins.state().held.len(), twins.state().queue.len()), (2, 1));
+}
+
+fn compare_crowd(rewrite: Option<crate::simulation::redis::Rewrite>) {
+    let mut twins = Twins::new(Box::new(InMemory::new(rewrite)), Some(START));
     let crowd = |from: u64| Plan::Restore((from..from + 300).map(|no| (no, RestoreKind::Waiting)).collect());
     let (ann, bob, cy) = (0, 1, 2);
     twins.bare(ann, &crowd(1));
@@ -116,6 +186,13 @@ pub(crate) fn compare_crowd(rewrite: Option<crate::simulation::redis::Rewrite>) 
     twins.syncs(bob, 10);
     let left = twins.state();
     assert!(left.queue.is_empty() && left.held.is_empty(), "{left:?}");
+}
+
+/// All that is compared step by step, with scripts that are others than ours.
+pub(crate) fn compare_directly(rewrite: &crate::simulation::redis::Rewrite) {
+    for compare in [compare_full, compare_silence, compare_no_line, compare_crowd] {
+        compare(Some(rewrite.clone()));
+    }
 }
 
 #[test]

@@ -52,6 +52,7 @@ pub(super) enum Plan {
     Sync(Vec<u64>),
     Restore(Vec<(u64, RestoreKind)>),
     Limit(u64),
+    MaxQueue(u64),
     Pause(bool),
     Reset,
     Revoke(usize, u64),
@@ -78,6 +79,7 @@ pub(super) fn plans() -> impl Strategy<Value = Plan> {
         3 => prop::collection::vec(no.clone(), 0..4).prop_map(Plan::Sync),
         3 => prop::collection::vec((no.clone(), kind), 0..5).prop_map(Plan::Restore),
         1 => (0..6u64).prop_map(Plan::Limit),
+        1 => (0..4u64).prop_map(Plan::MaxQueue),
         1 => any::<bool>().prop_map(Plan::Pause),
         1 => Just(Plan::Reset),
         1 => (0..3usize, no.clone()).prop_map(|(instance, no)| Plan::Revoke(instance, no)),
@@ -138,7 +140,7 @@ impl Memory {
         };
         let settings = Settings {
             limit: declares.unwrap_or(2),
-            max_queue: 5,
+            max_queue: [5, 5, 5, 0, 1][declares.unwrap_or(2) as usize],
             lease: LEASE_MS,
             idle: 1000 * LEASE_MS,
             ..Settings::default()
@@ -195,6 +197,7 @@ impl Memory {
                 Verb::Restore(tickets.iter().map(one).collect())
             }
             Plan::Limit(limit) => Verb::Configure(Change::new().limit(*limit)),
+            Plan::MaxQueue(max_queue) => Verb::Configure(Change::new().max_queue(*max_queue)),
             Plan::Pause(true) => Verb::Configure(Change::new().pause()),
             Plan::Pause(false) => Verb::Configure(Change::new().resume()),
             Plan::Reset => Verb::Configure(Change::new().reset()),

@@ -33,6 +33,12 @@ impl Twins {
         }
     }
 
+    /// The server's memory is full whenever a verb is called that has to bear it.
+    pub(super) fn fill(mut self, is_full: bool) -> Self {
+        self.redis.is_full = is_full;
+        self
+    }
+
     pub(super) fn apply(&mut self, op: &Op) {
         match op {
             Op::Verb { instance, knows, bare, declares, verb } => self.verb(*instance, *knows, *bare, *declares, verb),
@@ -79,6 +85,22 @@ impl Twins {
         self.verb(instance, Knows::Latest, true, None, plan);
     }
 
+    /// Whether a full server refuses it.
+    pub(super) fn refuses(&mut self, instance: usize, plan: &Plan) -> bool {
+        let memory = &self.redis.memory;
+        let (header, verb) = (memory.header(instance, Knows::Latest, true, None), memory.verb(instance, plan));
+        let call = Call { limiter: LIMITER.into(), header, verb };
+        self.redis.is_refused(&self.caller(instance), &call)
+    }
+
+    fn caller(&self, instance: usize) -> Caller {
+        Caller {
+            instance: INSTANCES[instance].into(),
+            generation: self.generations[instance],
+            run: format!("run{}", self.run).into(),
+        }
+    }
+
     pub(super) fn syncs(&mut self, instance: usize, times: usize) {
         (0..times).for_each(|_| self.bare(instance, &Plan::Sync(Vec::new())));
     }
@@ -89,11 +111,8 @@ impl Twins {
 
     pub(super) fn verb(&mut self, instance: usize, knows: Knows, bare: bool, declares: Option<u64>, plan: &Plan) {
         let stale = std::mem::take(&mut self.stale[instance]);
-        let caller = Caller {
-            instance: INSTANCES[instance].into(),
-            generation: self.generations[instance] - u64::from(stale),
-            run: format!("run{}", self.run).into(),
-        };
+        let mut caller = self.caller(instance);
+        caller.generation -= u64::from(stale);
         let call = |memory: &Memory| Call {
             limiter: LIMITER.into(),
             header: memory.header(instance, knows, bare, declares),

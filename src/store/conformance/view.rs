@@ -5,9 +5,13 @@ use std::collections::HashMap;
 use redis::Value;
 
 use super::plan::Memory;
-use super::wire::Wire;
+use super::wire::{Sockets, Wire};
 use super::*;
 use crate::store::redis::test_access as scripts;
+
+fn is_oom(value: &Value) -> bool {
+    matches!(value, Value::ServerError(error) if error.code() == "OOM")
+}
 
 /// Takes out of an answer what is a matter of time.
 pub(super) fn timeless(mut answer: Answer) -> (Verdict, Vec<Notice>) {
@@ -88,23 +92,53 @@ pub(super) mod field {
 pub(super) struct Redis {
     pub wire: Box<dyn Wire>,
     pub memory: Memory,
+    /// Memory is full whenever a verb is called that has to bear it.
+    pub is_full: bool,
+    limiter: String,
+}
+
+/// How a limiter stands on a real server.
+pub(crate) fn state_of(server: &Server, limiter: &str) -> Option<State> {
+    let wire = Box::new(Sockets { connection: server.conn(), subscriber: server.conn() });
+    Redis { limiter: limiter.to_owned(), ..Redis::new(wire) }.state()
 }
 
 impl Redis {
     pub(super) fn new(wire: Box<dyn Wire>) -> Self {
-        Redis { wire, memory: Memory::default() }
+        Redis { wire, memory: Memory::default(), is_full: false, limiter: LIMITER.to_owned() }
     }
 
     pub(super) fn call(&mut self, caller: &Caller, call: &Call) -> Answer {
-        let value = match self.wire.ask(&scripts::command(call, caller)) {
-            Value::ServerError(error) => panic!("{call:?}: {} {:?}", error.code(), error.details()),
-            value => value,
+        let command = scripts::command(call, caller);
+        let mut value = match self.is_full {
+            true => self.ask_when_full(&command),
+            false => self.wire.ask(&command),
         };
-        scripts::read(call, value)
+        if self.is_full && matches!(call.verb, Verb::Acquire { .. }) && is_oom(&value) {
+            value = self.wire.ask(&command); // there is room again
+        }
+        match value {
+            Value::ServerError(error) => panic!("{call:?}: {} {:?}", error.code(), error.details()),
+            value => scripts::read(call, value),
+        }
+    }
+
+    pub(super) fn is_refused(&mut self, caller: &Caller, call: &Call) -> bool {
+        is_oom(&self.ask_when_full(&scripts::command(call, caller)))
+    }
+
+    /// A script that finds no memory has changed nothing, since nothing would undo it.
+    fn ask_when_full(&mut self, command: &redis::Cmd) -> Value {
+        let before = self.wire.data();
+        self.wire.set_full(true);
+        let value = self.wire.ask(command);
+        self.wire.set_full(false);
+        assert!(!is_oom(&value) || self.wire.data() == before, "half of it was done");
+        value
     }
 
     pub(super) fn keys(&self) -> [String; 5] {
-        scripts::keys(LIMITER)
+        scripts::keys(&self.limiter)
     }
 
     pub(super) fn state(&mut self) -> Option<State> {

@@ -212,6 +212,12 @@ impl Model {
         before
     }
 
+    /// Use, waiters and tickets.
+    #[cfg(all(test, loom))]
+    pub(crate) fn standing_now(&self) -> (u64, u64, u64) {
+        (self.used, self.waiting(), self.tickets.len() as u64)
+    }
+
     /// Everything is gone, as after FLUSHALL.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn lose(&mut self) {
