@@ -1,5 +1,5 @@
 //! An instance's way to the server: what `store::redis` does with a link thread and sockets, as a state machine that
-//! the world moves. The commands, and what is made of the answers, are the real ones.
+//! the world moves. The commands, what is made of the answers, and what is sent once more, are the real ones.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -11,8 +11,8 @@ use crate::Error;
 use crate::clock::Nanos;
 use crate::status::ServerInfo;
 use crate::store::model::Caller;
-use crate::store::redis::test_access;
-use crate::store::{Answer, Call, Listener, Reply, Store, StoreError, Verb, Verdict};
+use crate::store::redis::test_access::{self, Passes};
+use crate::store::{Call, Listener, Reply, Store, StoreError};
 use crate::sync::Mutex;
 
 /// Where an engine leaves its calls.
@@ -131,85 +131,55 @@ impl Link {
         self.last_error = why.to_owned();
         self.next_attempt = 0;
         if let Some(round) = self.round.take() {
-            round.finish(why);
+            round.finish();
         }
     }
 }
 
-/// One batch on its way: as in `store::redis::round`, first by the scripts' names, then, for those that the server did
-/// not know, by their sources.
+/// One batch on its way.
 pub(super) struct Round {
     pub id: u64,
     pub calls: Vec<Call>,
     replies: Vec<Reply>,
-    answers: Vec<Option<Result<Answer, StoreError>>>,
-    /// The calls of this pass, of which so many are answered.
-    pub pass: Vec<usize>,
-    answered: usize,
-    pub passes: usize,
-    unknown: Vec<usize>,
+    passes: Passes,
+    /// Nothing was sent a second time yet.
+    pub is_first: bool,
+    /// What this pass has sent, and has no answer yet.
+    unanswered: VecDeque<usize>,
 }
 
 impl Round {
     fn new(id: u64, calls: VecDeque<(Call, Reply)>) -> Self {
         let (calls, replies): (Vec<Call>, Vec<Reply>) = calls.into_iter().unzip();
-        let count = calls.len();
-        Round {
-            id,
-            calls,
-            replies,
-            answers: vec![None; count],
-            pass: (0..count).collect(),
-            answered: 0,
-            passes: 1,
-            unknown: Vec::new(),
-        }
+        let passes = Passes::new(calls.len());
+        Round { id, calls, replies, passes, is_first: true, unanswered: VecDeque::new() }
     }
 
-    /// The commands of this pass.
-    pub(super) fn commands(&self, caller: &Caller, probe: bool) -> Vec<::redis::Cmd> {
-        let mut loaded: Vec<&str> = Vec::new();
-        let mut commands = Vec::new();
-        for index in &self.pass {
-            let call = &self.calls[*index];
-            let name = test_access::script_name(&call.verb);
-            let by_source = self.passes > 1 && (self.passes > 2 || !loaded.contains(&name));
-            loaded.push(name);
-            commands.push(test_access::sent(call, caller, by_source, probe));
-        }
-        commands
+    /// The commands of this pass, each with its call's number.
+    pub(super) fn commands(&mut self, caller: &Caller, probe: bool) -> Vec<(usize, ::redis::Cmd)> {
+        let calls = self.passes.calls(|index| &self.calls[index].verb);
+        self.unanswered = calls.iter().map(|(index, _)| *index).collect();
+        let command = |(index, by): (usize, _)| (index, test_access::sent(&self.calls[index], caller, by, probe));
+        calls.into_iter().map(command).collect()
     }
 
     /// The next answer of this pass. True: the pass is over.
     pub(super) fn take(&mut self, value: Value) -> bool {
-        let index = self.pass[self.answered];
-        self.answered += 1;
-        let verb = &self.calls[index].verb;
-        if !self.unknown.is_empty() && matches!(verb, Verb::Cancel(_) | Verb::Leave) {
-            self.unknown.push(index);
+        if let Some(index) = self.unanswered.pop_front() {
+            self.passes.take(index, &self.calls[index], value);
         }
-        match test_access::judge(&self.calls[index], value) {
-            None if self.unknown.last() != Some(&index) => self.unknown.push(index),
-            None => {}
-            Some(Ok(answer)) if !self.unknown.is_empty() && answer.verdict == Verdict::Resync => {
-                self.unknown.push(index);
-            }
-            Some(answer) => self.answers[index] = Some(answer),
-        }
-        self.answered == self.pass.len()
+        self.unanswered.is_empty()
     }
 
     /// Makes ready for another pass. False: there is nothing left to send.
     pub(super) fn next_pass(&mut self) -> bool {
-        self.pass = std::mem::take(&mut self.unknown);
-        self.answered = 0;
-        self.passes += 1;
-        !self.pass.is_empty() && self.passes <= 3
+        self.is_first = false;
+        self.passes.next()
     }
 
-    pub(super) fn finish(self, why: &str) {
-        for (reply, answer) in self.replies.into_iter().zip(self.answers) {
-            reply(answer.unwrap_or_else(|| Err(StoreError::Lost { detail: why.to_owned() })));
+    pub(super) fn finish(self) {
+        for (reply, answer) in self.replies.into_iter().zip(test_access::answers(self.passes)) {
+            reply(answer);
         }
     }
 

@@ -27,6 +27,7 @@ mod link;
 mod mutants;
 mod network;
 mod oracle;
+mod presence;
 pub(crate) mod redis;
 mod regressions;
 mod rng;

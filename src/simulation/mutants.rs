@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::faults::Faults;
+use super::presence;
 use super::redis::Rewrite;
 use super::run::run;
 use crate::store::conformance::{compare_directly, compare_simulated};
@@ -93,7 +94,10 @@ fn compiles(mutant: &Mutant) -> bool {
 
 /// Who notices, if anybody does.
 fn noticed(mutant: &Mutant, cases: u32, seeds: u64) -> Option<String> {
-    let directly = || compare_directly(&rewrite(mutant));
+    let directly = || {
+        compare_directly(&rewrite(mutant));
+        presence::all(&rewrite(mutant));
+    };
     if std::panic::catch_unwind(std::panic::AssertUnwindSafe(directly)).is_err()
         || compare_simulated(cases, Some(rewrite(mutant))).is_err()
     {

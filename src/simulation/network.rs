@@ -123,19 +123,20 @@ impl World {
     /// Sends a pass of the round that has begun.
     fn send(&mut self, i: usize) {
         let probe = self.rng.percent(10);
-        let link = &self.instances[i].link;
-        let (Some(connection), Some(round)) = (link.connection, &link.round) else { return };
-        let (id, run) = (round.id, link.run.clone());
-        let commands: Vec<(usize, Verb, Vec<Bytes>)> = round
-            .commands(&link.caller(), probe)
+        let link = &mut self.instances[i].link;
+        let caller = link.caller();
+        let (Some(connection), Some(round)) = (link.connection, &mut link.round) else { return };
+        let (id, run) = (round.id, caller.run.clone());
+        let commands = round.commands(&caller, probe);
+        let inline = round.calls.len() == 1 && round.is_first;
+        let Some(round) = &self.instances[i].link.round else { return };
+        let commands: Vec<(usize, Verb, Vec<Bytes>)> = commands
             .iter()
-            .zip(&round.pass)
-            .map(|(cmd, index)| {
+            .map(|(index, cmd)| {
                 let call = &round.calls[*index];
                 (self.limiter_named(&call.limiter), call.verb.clone(), words(cmd))
             })
             .collect();
-        let inline = round.calls.len() == 1 && round.passes == 1;
         let count = commands.len();
         let cut = self.strikes(Fault::Requests, 4).then(|| self.rng.between(0, count as u64 - 1) as usize);
         let silent = self.strikes(Fault::Replies, 4).then(|| self.rng.between(0, count as u64 - 1) as usize);
@@ -218,7 +219,7 @@ impl World {
         if round.next_pass() {
             self.send(i);
         } else if let Some(round) = self.instances[i].link.round.take() {
-            round.finish("no answer");
+            round.finish();
         }
     }
 

@@ -26,6 +26,10 @@ pub(super) struct Keyspace {
     pub written: bool,
     /// Channel and payload of what was published, in order.
     pub published: Vec<(String, String)>,
+    /// The channels that somebody is subscribed to.
+    pub heard: std::collections::BTreeSet<Bytes>,
+    /// How often somebody asked for them.
+    pub looks: u64,
 }
 
 type Answer = Result<Reply, WrongType>;
@@ -81,6 +85,11 @@ impl Keyspace {
             ("FLUSHALL", []) => {
                 self.db = Db::default();
                 Ok(Reply::Status("OK"))
+            }
+            ("PUBSUB", [_numsub, channels @ ..]) => {
+                self.looks += 1;
+                let count = |channel: &Bytes| [Reply::Bulk(channel.clone()), int(self.heard.contains(channel))];
+                Ok(Reply::Array(channels.iter().flat_map(count).collect()))
             }
             ("PUBLISH", [channel, payload]) => {
                 let text = |bytes: &Bytes| String::from_utf8_lossy(bytes).into_owned();

@@ -101,6 +101,20 @@ impl Redis {
         self.keyspace.borrow_mut().full = full;
     }
 
+    /// Somebody is subscribed to the channel, or not any more.
+    pub(crate) fn set_heard(&mut self, channel: &str, is_heard: bool) {
+        let heard = &mut self.keyspace.borrow_mut().heard;
+        match is_heard {
+            true => heard.insert(channel.into()),
+            false => heard.remove(channel.as_bytes()),
+        };
+    }
+
+    /// How often somebody asked who is subscribed.
+    pub(crate) fn looks(&self) -> u64 {
+        self.keyspace.borrow().looks
+    }
+
     /// What was published since this was last asked: channel and payload.
     pub(crate) fn take_published(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.keyspace.borrow_mut().published)

@@ -23,7 +23,7 @@ pub(super) struct Sender<'a> {
 
 /// How a script is named.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
+pub(crate) enum By {
     Sha,
     /// Loads and runs it in one, where the server does not know it.
     Source,

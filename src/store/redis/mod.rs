@@ -5,7 +5,7 @@
 //! - [`router`]: which [`node`] a limiter lives on, by a [`map`] that the [`scout`] keeps true (`lookout`, `cluster`,
 //!   `sentinel`: whom it asks; `slots`: what they tell).
 //! - [`link`]: a node's thread, with one pipelined connection; `round`: one write of calls and the reading of their
-//!   answers (`encode`, `decode`, `fault`); `line`, `inline`: a caller may carry out its call itself.
+//!   answers (`passes`, `encode`, `decode`, `fault`); `line`, `inline`: a caller may carry out its call itself.
 //! - [`pubsub`]: grants arrive over a connection of their own; `probe`: whether that is alive.
 
 mod acl;
@@ -26,6 +26,7 @@ mod link;
 mod lookout;
 mod map;
 mod node;
+mod passes;
 mod probe;
 mod pubsub;
 mod round;

@@ -6,13 +6,12 @@ use std::time::{Duration, Instant};
 
 use redis::Value;
 
-use super::decode;
-use super::encode::{By, Sender, pack};
-use super::fault::{self, Fault, Redirect};
+use super::encode::{Sender, pack};
 use super::line::Open;
+use super::passes::Passes;
+pub(super) use super::passes::Said;
 use super::router::Router;
-use super::script::Script;
-use crate::store::{Answer, Call, StoreError, Verdict};
+use crate::store::Call;
 
 /// What a round came to.
 pub(super) struct Outcome {
@@ -28,23 +27,6 @@ pub(super) struct Outcome {
     pub timed_out: bool,
 }
 
-/// What a server says to a call.
-#[derive(Clone)]
-#[expect(clippy::large_enum_variant, reason = "nearly all are answers, and these are moved on at once")]
-pub(super) enum Said {
-    Answer(Result<Answer, StoreError>),
-    /// To ask another one.
-    Elsewhere(Redirect),
-}
-
-/// Which calls of a pass carry the source of their script.
-#[derive(Clone, Copy)]
-enum Teach {
-    Nothing,
-    EachOnce,
-    Always,
-}
-
 /// Sends calls and reads their answers.
 pub(super) struct Round<'a> {
     open: &'a mut Open,
@@ -52,29 +34,13 @@ pub(super) struct Round<'a> {
     probe: bool,
     /// Each with whether `ASKING` has to go before it.
     calls: &'a [(&'a Call, bool)],
-    said: Vec<Option<Said>>,
-    broken: Option<String>,
-    elsewhere: bool,
-    unsettled: bool,
+    passes: Passes,
     timed_out: bool,
-    /// A limiter has heard of a younger connection of ours: that of another node, from which it has moved here.
-    outdated: bool,
 }
 
 impl<'a> Round<'a> {
     pub(super) fn new(open: &'a mut Open, router: &'a Router, calls: &'a [(&'a Call, bool)]) -> Self {
-        Round {
-            open,
-            router,
-            probe: false,
-            calls,
-            said: vec![None; calls.len()],
-            broken: None,
-            elsewhere: false,
-            unsettled: false,
-            timed_out: false,
-            outdated: false,
-        }
+        Round { open, router, probe: false, calls, passes: Passes::new(calls.len()), timed_out: false }
     }
 
     /// A sync among the calls is to publish a probe.
@@ -85,54 +51,39 @@ impl<'a> Round<'a> {
 
     /// The whole reading may take as long as `patience`.
     pub(super) fn run(mut self, patience: Duration) -> Outcome {
-        let all: Vec<usize> = (0..self.calls.len()).collect();
-        // Each script once by source teaches the server; should it forget again between two breaths, every call does.
-        let mut left = self.pass(&all, Teach::Nothing, patience);
-        for teach in [Teach::EachOnce, Teach::Always] {
-            if std::mem::take(&mut self.outdated) {
+        loop {
+            if let Err(broken) = self.pass(patience) {
+                self.passes.broken = Some(broken);
+            }
+            if std::mem::take(&mut self.passes.outdated) {
                 // This connection is not older, it only has an older number.
                 self.open.generation = self.router.generations.fetch_add(1, Ordering::Relaxed) + 1;
             }
-            if !left.is_empty() && self.broken.is_none() {
-                left = self.pass(&left, teach, patience);
-            }
-        }
-        let lost = self.broken.clone().unwrap_or_else(|| "no answer".into());
-        let or_lost =
-            |said: Option<Said>| said.unwrap_or_else(|| Said::Answer(Err(StoreError::Lost { detail: lost.clone() })));
-        Outcome {
-            said: self.said.into_iter().map(or_lost).collect(),
-            broken: self.broken,
-            elsewhere: self.elsewhere,
-            unsettled: self.unsettled,
-            timed_out: self.timed_out,
-        }
-    }
-
-    /// Returns the calls that have to be sent again. They come behind calls that stood behind them, which the engine bears.
-    fn pass(&mut self, which: &[usize], teach: Teach, patience: Duration) -> Vec<usize> {
-        let bytes = self.packed(which, teach);
-        let started = Instant::now();
-        if let Err(error) = self.open.connection.send_packed_command(&bytes) {
-            self.broken = Some(error.to_string());
-            return Vec::new();
-        }
-        let mut again = Vec::new();
-        for index in which {
-            if started.elapsed() > patience {
-                self.broken = Some("the server is too slow".into());
+            if !self.passes.next() {
                 break;
             }
-            match self.receive(*index) {
-                Ok(value) => self.take(*index, value, &mut again),
-                Err(error) => {
-                    self.timed_out = error.is_timeout();
-                    self.broken = Some(error.to_string());
-                    break;
-                }
-            }
         }
-        again
+        let Passes { elsewhere, unsettled, .. } = self.passes;
+        let (broken, timed_out) = (self.passes.broken.clone(), self.timed_out);
+        Outcome { said: self.passes.end(), broken, elsewhere, unsettled, timed_out }
+    }
+
+    /// `Err`: what ended the connection.
+    fn pass(&mut self, patience: Duration) -> Result<(), String> {
+        let (which, bytes) = self.packed();
+        let started = Instant::now();
+        self.open.connection.send_packed_command(&bytes).map_err(|error| error.to_string())?;
+        for index in which {
+            if started.elapsed() > patience {
+                return Err("the server is too slow".into());
+            }
+            let value = self.receive(index).map_err(|error| {
+                self.timed_out = error.is_timeout();
+                error.to_string()
+            })?;
+            self.passes.take(index, self.calls[index].0, value);
+        }
+        Ok(())
     }
 
     fn receive(&mut self, index: usize) -> redis::RedisResult<Value> {
@@ -142,58 +93,20 @@ impl<'a> Round<'a> {
         self.open.connection.recv_response()
     }
 
-    fn packed(&self, which: &[usize], teach: Teach) -> Vec<u8> {
+    /// The calls of this pass, and their commands.
+    fn packed(&self) -> (Vec<usize>, Vec<u8>) {
         let Open { run_id, generation, .. } = &*self.open;
         let (instance, probe, listens) = (&self.router.instance, self.probe, self.router.probe.listens_on(run_id));
         let from = Sender { instance, generation: *generation, run_id, probe, listens };
+        let which = self.passes.calls(|index| &self.calls[index].0.verb);
         let mut bytes = Vec::with_capacity(which.len() * 256);
-        let mut loaded: Vec<&str> = Vec::new();
-        for index in which {
+        for (index, by) in &which {
             let (call, asking) = self.calls[*index];
-            let name = Script::of(&call.verb).name;
-            let by = match teach {
-                Teach::Nothing => By::Sha,
-                Teach::EachOnce if loaded.contains(&name) => By::Sha,
-                Teach::EachOnce | Teach::Always => By::Source,
-            };
-            loaded.push(name);
             if asking {
                 redis::cmd("ASKING").write_packed_command(&mut bytes);
             }
-            pack(call, &from, by, &mut bytes);
+            pack(call, &from, *by, &mut bytes);
         }
-        bytes
+        (which.into_iter().map(|(index, _)| index).collect(), bytes)
     }
-
-    fn take(&mut self, index: usize, value: Value, again: &mut Vec<usize>) {
-        let call = self.calls[index].0;
-        let said = match value {
-            Value::ServerError(error) => match fault::of_reply(&error) {
-                Fault::NoScript => return again.push(index),
-                Fault::Redirect(redirect) => Said::Elsewhere(redirect),
-                Fault::Reconnect(detail) => {
-                    self.elsewhere = true;
-                    self.broken.get_or_insert(detail.clone());
-                    Said::Answer(Err(StoreError::away(detail)))
-                }
-                Fault::Store(error) => {
-                    self.unsettled |= error.to_string().contains("CLUSTERDOWN");
-                    Said::Answer(Err(error))
-                }
-            },
-            value => Said::Answer(read(call, value)),
-        };
-        if matches!(&said, Said::Answer(Ok(answer)) if answer.verdict == Verdict::Refused) {
-            self.outdated = true;
-            again.push(index);
-        }
-        self.said[index] = Some(said);
-    }
-}
-
-fn read(call: &Call, value: Value) -> Result<Answer, StoreError> {
-    decode::answer(call, value).map_err(|garbled| {
-        let detail = format!("{}: {garbled}", Script::of(&call.verb).name);
-        StoreError::Fatal(crate::Error::Server { detail })
-    })
 }

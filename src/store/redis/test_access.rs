@@ -3,20 +3,31 @@
 use redis::{Cmd, Value};
 
 use super::encode::{By, Sender, Sink};
-use super::fault::{self, Fault};
+use super::passes::Said;
 use super::{decode, encode, keys};
 use crate::store::model::Caller;
-use crate::store::{Answer, Call, Notice, StoreError, Verb};
+use crate::store::{Answer, Call, Notice, StoreError};
 
 /// The command that carries out a call, with the script's source.
 pub(crate) fn command(call: &Call, caller: &Caller) -> Cmd {
-    sent(call, caller, true, false)
+    words(call, &sender(caller, false), By::Source)
+}
+
+fn words(call: &Call, from: &Sender<'_>, by: By) -> Cmd {
+    let mut cmd = Cmd::new();
+    encode::command(call, from, by, &mut cmd);
+    cmd
 }
 
 impl Sink for Cmd {
     fn arg(&mut self, parts: &[&str]) {
         Cmd::arg(self, parts.concat());
     }
+}
+
+/// The same of one who listens to its channel on this server.
+pub(crate) fn command_of_listener(call: &Call, caller: &Caller) -> Cmd {
+    words(call, &Sender { listens: true, ..sender(caller, false) }, By::Source)
 }
 
 fn sender(caller: &Caller, probe: bool) -> Sender<'_> {
@@ -27,31 +38,22 @@ pub(crate) fn read(call: &Call, value: Value) -> Answer {
     decode::answer(call, value).expect("an answer as the script promises it")
 }
 
-/// The command as the link sends it: by the script's name, or by its source.
-pub(crate) fn sent(call: &Call, caller: &Caller, by_source: bool, probe: bool) -> Cmd {
-    let mut cmd = Cmd::new();
-    encode::command(call, &sender(caller, probe), if by_source { By::Source } else { By::Sha }, &mut cmd);
-    cmd
+/// The command as the link sends it.
+pub(crate) fn sent(call: &Call, caller: &Caller, by: By, probe: bool) -> Cmd {
+    words(call, &sender(caller, probe), by)
 }
 
-/// What the link makes of an answer. `None`: the server does not know the script.
-pub(crate) fn judge(call: &Call, value: Value) -> Option<Result<Answer, StoreError>> {
-    match value {
-        Value::ServerError(error) => match fault::of_reply(&error) {
-            Fault::NoScript => None,
-            Fault::Reconnect(detail) => Some(Err(StoreError::away(detail))),
-            Fault::Redirect(to) => unreachable!("one server, which is no cluster's: {to:?}"),
-            Fault::Store(error) => Some(Err(error)),
-        },
-        value => Some(Ok(read(call, value))),
-    }
+/// What was said to each call of a round, by a server that is no cluster's.
+pub(crate) fn answers(passes: Passes) -> Vec<Result<Answer, StoreError>> {
+    let answer = |said| match said {
+        Said::Answer(answer) => answer,
+        Said::Elsewhere(to) => unreachable!("one server, which is no cluster's: {to:?}"),
+    };
+    passes.end().into_iter().map(answer).collect()
 }
 
+pub(crate) use super::passes::Passes;
 pub(crate) use super::script::{files as script_files, with_other as scripts_with_other};
-
-pub(crate) fn script_name(verb: &Verb) -> &'static str {
-    super::script::Script::of(verb).name
-}
 
 /// The limiter, its epoch, and what a message tells of it.
 pub(crate) fn told(text: &str) -> (String, u64, Vec<Notice>) {
