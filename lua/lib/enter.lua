@@ -7,6 +7,8 @@
 
 --@include load
 
+local awaited = my_expiry and not raw[3] -- known from before a fail-over only: it has not reported since
+if awaited then my_expiry = nil end
 if my_generation > GENERATION then return { 'refused', epoch, '', version } end
 local declares = string.sub(ARGV[6], 1, 1) == '1'
 if not exists and string.sub(ARGV[6], 2, 2) == '|' then return { 'none', epoch, '', version } end
@@ -18,7 +20,15 @@ if frees and (anew or declares or stale or misjudged or my_generation < GENERATI
 
 if anew then
   -- A new epoch: what is left of the old one is thrown away, and the instances bring back what they hold and wait
-  -- for. Nobody is admitted for two heartbeat intervals, unless nobody can remember anything.
+  -- for. Nobody is admitted for two heartbeat intervals, unless nobody can remember anything. If all of the old state
+  -- is there, it is another server's, or an older one: then clients have to find this server first, which takes its time
+  -- however short the lease is; and whoever is known to have had a ticket is waited for, for as long as it may
+  -- believe in that.
+  local expected = {}
+  local moved = exists and whole
+  if moved then
+    --@include expect
+  end
   --@include config
   call('HSET', HASH, 'run', RUN)
   call('UNLINK', HASH, QUEUE, HELD, TICKETS, INSTANCES)
@@ -31,9 +41,19 @@ if anew then
   local remembered = exists or KNOWN ~= 0
   -- Never one that somebody else remembers, also when the wall clock was set back and the caller had missed an epoch.
   epoch = max(epoch + 1, KNOWN + 1 + now % 1000000, now)
-  grace = remembered and now + floor(lease * 2 / 3) or 0
+  local span = moved and max(lease, 6000000) or lease
+  grace = remembered and now + floor(span * 2 / 3) or 0
   used, calm, excused, gaps, due, sweeping, again, kept = 0, 0, 0, 0, math.huge, 0, 0, 0
-  waiting, holding, my_expiry, my_generation = 0, 0, nil, 0
+  waiting, holding, my_expiry, my_generation, awaited = 0, 0, nil, 0, false
+  if #expected > 0 then
+    call('HSET', HASH, 'awaited', format('%d %d', #expected, grace))
+    grace = now + span
+    due = grace
+    for _, name in ipairs(expected) do
+      call('ZADD', INSTANCES, format('%d', grace), name)
+      awaited = awaited or name == ME
+    end
+  end
 else
   if declares then
     --@include config
@@ -53,6 +73,17 @@ end
 local raised = my_expiry and my_generation < GENERATION -- it has connected anew
 local resync = strict and not BARE and (KNOWN ~= epoch or not my_expiry)
 if not resync then
+  if awaited and (joins or BARE) then
+    -- It has reported. When all have that were waited for, there is no more reason to.
+    local left, first = string.match(call('HGET', HASH, 'awaited') or '1 0', '(%d+) (%d+)')
+    if not joins then call('ZREM', INSTANCES, ME) end
+    if left ~= '1' then
+      call('HSET', HASH, 'awaited', format('%d %d', left - 1, first))
+    else
+      call('HDEL', HASH, 'awaited')
+      grace = min(grace, tonumber(first))
+    end
+  end
   if my_expiry then
     if raised then call('HSET', HASH, 'i:' .. ME, GENERATION) end
     if misjudged and LISTENS then call('HSET', HASH, 'l:' .. ME, '1') end

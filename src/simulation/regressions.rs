@@ -6,7 +6,7 @@ use super::redis::{Redis, words};
 use crate::settings::{Declaration, Settings};
 use crate::store::model::Caller;
 use crate::store::redis::test_access;
-use crate::store::{Answer, Call, Header, Notice, RestoreKind, Restored, Verb, Verdict};
+use crate::store::{Answer, Call, Header, Notice, RestoreKind, Restored, Standing, Verb, Verdict};
 
 const LEASE: u64 = 10_000_000;
 
@@ -15,18 +15,21 @@ struct Server {
     redis: Redis,
     now: u64,
     limit: u64,
+    /// In milliseconds.
+    lease: u64,
+    run: &'static str,
 }
 
 impl Server {
     fn new(limit: u64) -> Self {
-        Server { redis: Redis::new(None), now: 1_700_000_000_000_000, limit }
+        Server { redis: Redis::new(None), now: 1_700_000_000_000_000, limit, lease: LEASE / 1000, run: "run" }
     }
 
     fn call(&mut self, (instance, generation): (&str, u64), epoch: u64, bare: bool, verb: Verb) -> Answer {
-        let declared = Settings { limit: self.limit, ..Settings::default() }.words();
+        let declared = Settings { limit: self.limit, lease: self.lease, ..Settings::default() }.words();
         let declaration = Arc::new(Declaration { declared, declares: epoch == 0, ..Declaration::default() });
         let call = Call { limiter: "l".into(), header: Header { epoch, bare, declaration }, verb };
-        let caller = Caller { instance: instance.into(), generation, run: "run".into() };
+        let caller = Caller { instance: instance.into(), generation, run: self.run.into() };
         self.redis.set_wall(self.now);
         test_access::read(&call.verb, self.redis.execute(&words(&test_access::command(&call, &caller))))
     }
@@ -97,10 +100,7 @@ fn two_outages_in_a_row_cost_nobody_a_permit() {
     }
     let held = Restored { kind: RestoreKind::Check, no: 1, order: 0, fence: 0, cost: 1, label: "".into() };
     let answer = server.call(("ann", 1), epoch, false, Verb::Restore(vec![held])).verdict;
-    assert!(
-        matches!(&answer, Verdict::Restored(all) if matches!(all[..], [crate::store::Standing::Held { .. }])),
-        "{answer:?}"
-    );
+    assert!(matches!(&answer, Verdict::Restored(all) if matches!(all[..], [Standing::Held { .. }])), "{answer:?}");
     // But rare visitors do not keep the dead in place for ever.
     for _ in 0..4 {
         server.now += 3 * LEASE;
@@ -108,4 +108,67 @@ fn two_outages_in_a_row_cost_nobody_a_permit() {
     }
     let Verdict::Status(status) = server.call(("cy", 1), epoch, true, Verb::Status).verdict else { panic!() };
     assert_eq!((status.used, status.instances), (0, 1));
+}
+
+fn brought_back(kind: RestoreKind, no: u64, (order, fence): (u64, u64)) -> Verb {
+    Verb::Restore(vec![Restored { kind, no, order, fence, cost: 1, label: "".into() }])
+}
+
+/// Another server takes over while ann holds the only slot and bob is next. Returns what ann knows of her permit, with
+/// the old epoch, and the new one, in which bob has reported.
+fn fail_over(server: &mut Server) -> (u64, (u64, u64), u64) {
+    let old = server.call(("ann", 1), 0, true, acquire(1));
+    let Verdict::Granted { fence, order } = old.verdict else { panic!("{old:?}") };
+    let bobs = server.call(("bob", 1), old.epoch, true, acquire(1)).verdict;
+    let Verdict::Queued { order: bobs, .. } = bobs else { panic!("{bobs:?}") };
+    server.run = "another run";
+    let again = server.call(("bob", 2), old.epoch, false, brought_back(RestoreKind::Waiting, 1, (bobs, 0)));
+    assert_eq!(again.verdict, Verdict::Restored(vec![Standing::Queued]));
+    (old.epoch, (order, fence), again.epoch)
+}
+
+fn is_granted(answer: &Answer) -> bool {
+    matches!(&answer.verdict, Verdict::Synced(synced) if matches!(synced.heads[..], [Standing::Held { .. }]))
+}
+
+/// Found after a fail-over on a busy machine: a client came after two thirds of the lease, and was passed by others.
+#[test]
+fn after_a_fail_over_who_is_known_to_hold_is_waited_for() {
+    let mut server = Server::new(1);
+    let (old, anns, epoch) = fail_over(&mut server);
+    server.now += LEASE * 9 / 10;
+    assert!(!is_granted(&server.call(("bob", 2), epoch, false, sync(&[1]))), "ann may be on her way");
+    let back = server.call(("ann", 2), old, false, brought_back(RestoreKind::Held, 1, anns)).verdict;
+    assert!(matches!(back, Verdict::Restored(all) if matches!(all[..], [Standing::Held { .. }])));
+    server.call(("ann", 2), epoch, false, Verb::Release(vec![(1, anns.1)]));
+    assert!(is_granted(&server.call(("bob", 2), epoch, false, sync(&[1]))), "all have reported, and the grace is over");
+}
+
+#[test]
+fn after_a_fail_over_nobody_is_waited_for_longer_than_a_lease() {
+    let mut server = Server::new(1);
+    let (_, _, epoch) = fail_over(&mut server);
+    for _ in 0..2 {
+        server.now += LEASE / 2 - 1;
+        assert!(!is_granted(&server.call(("bob", 2), epoch, false, sync(&[1]))));
+    }
+    server.now += 2;
+    assert!(is_granted(&server.call(("bob", 2), epoch, false, sync(&[1]))));
+}
+
+/// Finding the new master takes its time, however short the lease is.
+#[test]
+fn after_a_fail_over_a_short_lease_leaves_time_to_report() {
+    let mut server = Server::new(1);
+    server.lease = 300;
+    let (old, anns, epoch) = fail_over(&mut server);
+    for _ in 0..39 {
+        server.now += 100_000;
+        assert!(!is_granted(&server.call(("bob", 2), epoch, false, sync(&[1]))));
+    }
+    let back = server.call(("ann", 2), old, false, brought_back(RestoreKind::Held, 1, anns)).verdict;
+    assert!(matches!(back, Verdict::Restored(all) if matches!(all[..], [Standing::Held { .. }])));
+    // Without her, the time would be the shortest that leaves everybody a chance whom this server does not know.
+    let status = server.call(("ann", 2), epoch, false, Verb::Status).verdict;
+    assert!(matches!(status, Verdict::Status(view) if view.grace.as_millis() == 100), "of four seconds");
 }

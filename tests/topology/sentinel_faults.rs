@@ -98,7 +98,7 @@ fn has(watched: &Watched, server: usize, name: &str) -> bool {
 }
 
 /// What is admitted twice while two masters believe in themselves: the clients of the old one leave it within some seconds
-/// (`ROUND` of the scout), and it may have admitted up to the limit until then.
+/// (a round of the scout), and it may have admitted up to the limit until then.
 #[test]
 #[ignore = "long"]
 fn the_overshoot_of_a_split_is_bounded() {

@@ -57,6 +57,8 @@ struct InstanceRecord {
     expiry: u64,
     generation: u64,
     description: String,
+    /// Known from before a fail-over only: it has not reported since.
+    awaited: bool,
 }
 
 /// How far the walk through held and queued tickets has come, as the last score seen.
@@ -81,6 +83,10 @@ pub(crate) struct Model {
     config: ConfigView,
     version: u64,
     grace: u64,
+    /// So many instances are waited for, until `grace` at most.
+    awaited: u64,
+    /// When the grace is over if these have reported.
+    first_grace: u64,
     calm: u64,
     /// Before `calm`, nobody is reaped whose lease ended after this.
     excused: u64,
@@ -101,6 +107,8 @@ pub(crate) struct Model {
     messages: Vec<(Arc<str>, Notice)>,
     /// The running verb has left work for the next.
     more: bool,
+    /// A key was lost: what is left is not believed.
+    damaged: bool,
 }
 
 impl Model {
@@ -117,6 +125,8 @@ impl Model {
             config: ConfigView::default(),
             version: 0,
             grace: 0,
+            awaited: 0,
+            first_grace: 0,
             calm: 0,
             excused: 0,
             gaps: 0,
@@ -132,6 +142,7 @@ impl Model {
             expiries: BTreeSet::new(),
             messages: Vec::new(),
             more: false,
+            damaged: false,
         }
     }
 
@@ -233,7 +244,7 @@ impl Model {
     /// A key was lost.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn damage(&mut self) {
-        self.run = "".into();
+        self.damaged = true;
     }
 
     /// The state in the conformance test's terms.
