@@ -11,6 +11,15 @@ local awaited = my_expiry and not raw[3] -- known from before a fail-over only: 
 if awaited then my_expiry = nil end
 if my_generation > GENERATION then return { 'refused', epoch, '', version } end
 local declares = string.sub(ARGV[6], 1, 1) == '1'
+if joins and not my_expiry then
+  -- Nobody here knows its generation (any more). If an instance was forgotten since the command was sent, it may have been
+  -- this one, and the command one that was stuck in the network, of which nobody knows any more. Whoever is alive
+  -- asks again, with a new number.
+  local age = now - skew - tonumber(string.sub(ARGV[5], 3))
+  if age > 100000 and age > (exists and now - tonumber(call('HGET', HASH, 'forgot') or 0) or 1000000) then
+    return { 'refused', epoch, '', version }
+  end
+end
 if not exists and string.sub(ARGV[6], 2, 2) == '|' then return { 'none', epoch, '', version } end
 -- A caller that knows a later epoch tells that an older state has come back: a replica that was master before, and is again.
 local anew = not exists or run ~= RUN or not whole or KNOWN > epoch
@@ -32,7 +41,7 @@ if anew then
   --@include config
   call('HSET', HASH, 'run', RUN)
   call('UNLINK', HASH, QUEUE, HELD, TICKETS, INSTANCES)
-  call('HSET', HASH, 'run', RUN)
+  call('HSET', HASH, 'run', RUN, 'forgot', format('%d', now))
   call('ZADD', QUEUE, '+inf', '.')
   call('ZADD', HELD, '+inf', '.')
   call('ZADD', INSTANCES, '+inf', '.')

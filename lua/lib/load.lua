@@ -2,13 +2,15 @@
 -- look.
 --
 -- KEYS  1 hash (state, run, config; for each instance "i:" its generation, "d:" its description, "l:" whether it
---         listens to its channel on this server, see look)
+--         listens to its channel on this server, see look; and what is rarely asked for: forgot, when an instance last
+--         was; awaited, how many are waited for after a fail-over, and when the grace is over without them)
 --       2 queue (ticket -> order)  3 held (ticket -> fence)
 --       4 tickets (ticket -> its order in hex, and " cost label" when there is more to say than cost 1: short, because
 --         there may be many)
 --       5 instances (instance -> microsecond until which it counts as alive)
 -- ARGV  1 instance  2 generation of its connection  3 run id of the server  4 epoch it knows (0: none)
---       5 two digits, each 0 or 1: it neither holds nor waits for anything here; it listens to its channel here
+--       5 two digits, each 0 or 1: it neither holds nor waits for anything here; it listens to its channel here; then
+--         the server's time in microseconds when it was sent, as the caller believes
 --       6 its configuration (see config)
 --       7.. arguments of the verb
 -- Answer: {verdict, epoch, notices, version of the configuration, ...}. Verdicts that every verb may give:
@@ -24,7 +26,7 @@
 
 local HASH, QUEUE, HELD, TICKETS, INSTANCES = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local ME, GENERATION, RUN, KNOWN = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
-local BARE, LISTENS = string.sub(ARGV[5], 1, 1) == '1', string.sub(ARGV[5], 2) == '1'
+local BARE, LISTENS = string.sub(ARGV[5], 1, 1) == '1', string.sub(ARGV[5], 2, 2) == '1'
 local call, max, min, floor, format = redis.call, math.max, math.min, math.floor, string.format
 
 -- The numbers of a limiter, 25 doubles in one field: reading and writing them one by one would cost more than all the

@@ -12,7 +12,7 @@ use crate::clock::Nanos;
 use crate::status::ServerInfo;
 use crate::store::model::Caller;
 use crate::store::redis::test_access;
-use crate::store::{Answer, Call, Listener, Reply, Store, StoreError, Verb, Verdict};
+use crate::store::{Answer, Call, Listener, Reply, Store, StoreError, Verdict};
 use crate::sync::Mutex;
 
 /// Where an engine leaves its calls.
@@ -62,6 +62,8 @@ pub(super) struct Link {
     pub connection: Option<u64>,
     pub generation: u64,
     pub run: Arc<str>,
+    /// The server's time in microseconds, and when it was that.
+    pub time: (u64, Nanos),
     pub connecting: bool,
     pub next_attempt: Nanos,
     pub pause: Duration,
@@ -69,6 +71,10 @@ pub(super) struct Link {
     pub last_error: String,
     /// The subscription's number.
     pub subscription: Option<u64>,
+    /// Of the server that it is on.
+    pub subscribed_at: Arc<str>,
+    /// The server has it, too.
+    pub is_served: bool,
     pub deaf_until: Nanos,
     /// Nothing gets through before; what is sent meanwhile arrives after.
     pub cut_until: Nanos,
@@ -86,12 +92,15 @@ impl Link {
             connection: None,
             generation: 0,
             run: "".into(),
+            time: (0, 0),
             connecting: false,
             next_attempt: 0,
             pause: Duration::ZERO,
             round: None,
             last_error: "not connected".into(),
             subscription: None,
+            subscribed_at: "".into(),
+            is_served: false,
             deaf_until: 0,
             cut_until: 0,
             sent_until: 0,
@@ -99,8 +108,14 @@ impl Link {
         }
     }
 
-    pub(super) fn caller(&self) -> Caller {
-        Caller { instance: self.instance.clone(), generation: self.generation, run: self.run.clone() }
+    pub(super) fn caller(&self, now: Nanos) -> Caller {
+        let sent = self.time.0 + now.saturating_sub(self.time.1) / 1000;
+        Caller { instance: self.instance.clone(), generation: self.generation, run: self.run.clone(), sent }
+    }
+
+    /// As `store::redis::probe` says it.
+    pub(super) fn listens(&self) -> bool {
+        self.subscription.is_some() && self.subscribed_at == self.run
     }
 
     pub(super) fn has_calls(&self) -> bool {
@@ -148,6 +163,10 @@ pub(super) struct Round {
     answered: usize,
     pub passes: usize,
     unknown: Vec<usize>,
+    /// It seems to come by an old connection: the next pass has a new number.
+    pub outdated: bool,
+    /// The server is no master any more.
+    pub elsewhere: bool,
 }
 
 impl Round {
@@ -163,11 +182,13 @@ impl Round {
             answered: 0,
             passes: 1,
             unknown: Vec::new(),
+            outdated: false,
+            elsewhere: false,
         }
     }
 
     /// The commands of this pass.
-    pub(super) fn commands(&self, caller: &Caller, probe: bool) -> Vec<::redis::Cmd> {
+    pub(super) fn commands(&self, caller: &Caller, (probe, listens): (bool, bool)) -> Vec<::redis::Cmd> {
         let mut loaded: Vec<&str> = Vec::new();
         let mut commands = Vec::new();
         for index in &self.pass {
@@ -175,7 +196,7 @@ impl Round {
             let name = test_access::script_name(&call.verb);
             let by_source = self.passes > 1 && (self.passes > 2 || !loaded.contains(&name));
             loaded.push(name);
-            commands.push(test_access::sent(call, caller, by_source, probe));
+            commands.push(test_access::sent(call, caller, by_source, (probe, listens)));
         }
         commands
     }
@@ -184,17 +205,16 @@ impl Round {
     pub(super) fn take(&mut self, value: Value) -> bool {
         let index = self.pass[self.answered];
         self.answered += 1;
-        let verb = &self.calls[index].verb;
-        if !self.unknown.is_empty() && matches!(verb, Verb::Cancel(_) | Verb::Leave) {
-            self.unknown.push(index);
-        }
-        match test_access::judge(verb, value) {
-            None if self.unknown.last() != Some(&index) => self.unknown.push(index),
-            None => {}
-            Some(Ok(answer)) if !self.unknown.is_empty() && answer.verdict == Verdict::Resync => {
-                self.unknown.push(index);
+        match test_access::judge(&self.calls[index].verb, value) {
+            None => self.unknown.push(index),
+            Some(answer) => {
+                self.elsewhere |= matches!(&answer, Err(StoreError::Away { .. }));
+                if matches!(&answer, Ok(answer) if answer.verdict == Verdict::Refused) {
+                    self.outdated = true;
+                    self.unknown.push(index);
+                }
+                self.answers[index] = Some(answer);
             }
-            Some(answer) => self.answers[index] = Some(answer),
         }
         self.answered == self.pass.len()
     }

@@ -1,12 +1,16 @@
 //! What the simulation has found, told without it: the fewest calls that went wrong.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use super::link::{Mail, SharedMailbox};
 use super::redis::{Redis, words};
+use crate::clock::Clock;
 use crate::settings::{Declaration, Settings};
 use crate::store::model::Caller;
 use crate::store::redis::test_access;
-use crate::store::{Answer, Call, Header, Notice, RestoreKind, Restored, Standing, Verb, Verdict};
+use crate::store::{Answer, Call, Header, Notice, RestoreKind, Restored, Standing, Verb, Verdict, Was};
+use crate::{Client, Completions, Request};
 
 const LEASE: u64 = 10_000_000;
 
@@ -18,18 +22,20 @@ struct Server {
     /// In milliseconds.
     lease: u64,
     run: &'static str,
+    /// For how long commands are under way, in microseconds.
+    late: u64,
 }
 
 impl Server {
     fn new(limit: u64) -> Self {
-        Server { redis: Redis::new(None), now: 1_700_000_000_000_000, limit, lease: LEASE / 1000, run: "run" }
+        Server { redis: Redis::new(None), now: 1_700_000_000_000_000, limit, lease: LEASE / 1000, run: "run", late: 0 }
     }
 
     fn call(&mut self, (instance, generation): (&str, u64), epoch: u64, bare: bool, verb: Verb) -> Answer {
         let declared = Settings { limit: self.limit, lease: self.lease, ..Settings::default() }.words();
         let declaration = Arc::new(Declaration { declared, declares: epoch == 0, ..Declaration::default() });
         let call = Call { limiter: "l".into(), header: Header { epoch, bare, declaration }, verb };
-        let caller = Caller { instance: instance.into(), generation, run: self.run.into() };
+        let caller = Caller { instance: instance.into(), generation, run: self.run.into(), sent: self.now - self.late };
         self.redis.set_wall(self.now);
         test_access::read(&call.verb, self.redis.execute(&words(&test_access::command(&call, &caller))))
     }
@@ -44,6 +50,36 @@ fn sync(heads: &[u64]) -> Verb {
 }
 
 /// A command of an older connection comes through when its instance has been forgotten, and its generation with it.
+#[test]
+fn a_late_command_of_a_forgotten_instance_is_refused() {
+    let mut server = Server::new(1);
+    let epoch = server.call(("ann", 1), 0, true, acquire(1)).epoch;
+    server.call(("ann", 2), epoch, true, Verb::Cancel(vec![1, 2]));
+    server.now += 3 * LEASE;
+    server.call(("bob", 1), epoch, true, sync(&[])); // and ann is forgotten
+    server.now += LEASE;
+    server.late = 4 * LEASE;
+    assert_eq!(server.call(("ann", 1), epoch, true, acquire(2)).verdict, Verdict::Refused);
+    server.late = LEASE - 1;
+    let alive = server.call(("ann", 2), epoch, true, acquire(3)).verdict;
+    assert!(matches!(alive, Verdict::Granted { .. }), "slow, but sent after that: {alive:?}");
+}
+
+/// The same after a loss of state, which forgets everybody.
+#[test]
+fn a_late_command_from_before_a_loss_of_state_is_refused() {
+    let mut server = Server::new(1);
+    let epoch = server.call(("ann", 1), 0, true, acquire(1)).epoch;
+    server.redis.execute(&[b"FLUSHALL".to_vec()]);
+    server.late = 2_000_000;
+    assert_eq!(server.call(("ann", 1), epoch, true, acquire(2)).verdict, Verdict::Refused);
+    server.late = 0;
+    server.call(("bob", 1), epoch, false, Verb::Restore(Vec::new()));
+    server.late = 2_000_000;
+    assert_eq!(server.call(("ann", 1), epoch, true, acquire(2)).verdict, Verdict::Refused);
+}
+
+/// Should one get in all the same (the wall clock was set back), its instance finds the slot when it connects anew.
 #[test]
 fn a_slot_that_a_late_command_took_is_found_by_its_instance() {
     let mut server = Server::new(1);
@@ -171,4 +207,30 @@ fn after_a_fail_over_a_short_lease_leaves_time_to_report() {
     // Without her, the time would be the shortest that leaves everybody a chance whom this server does not know.
     let status = server.call(("ann", 2), epoch, false, Verb::Status).verdict;
     assert!(matches!(status, Verdict::Status(view) if view.grace.as_millis() == 100), "of four seconds");
+}
+
+/// What is sent again (a script was not known, a slot has moved) may come behind what was sent after it. So whoever starts a
+/// ticket of which a forged message has spoken waits until the number was given back, or that would take the ticket along.
+#[test]
+fn a_request_is_not_sent_before_its_number_was_given_back() {
+    let mailbox = SharedMailbox::default();
+    let mut listener = None;
+    let (client, engine) = Client::by_hand("ann", Clock::manual(), Duration::from_secs(1), |weak| {
+        listener = Some(weak);
+        Box::new(Mail(mailbox.clone()))
+    });
+    let listener = listener.and_then(|weak| weak.upgrade()).expect("a listener");
+    let limiter = client.limiter("l").limit(1).open().expect("open");
+    let (ticket, completions) = (limiter.ticket(), Completions::new());
+    for _ in 0..2 {
+        listener.notices("l", 1, vec![Notice::Granted { no: 1, fence: 1, order: 1 }]);
+    }
+    limiter.acquire_start_with(&ticket, &Request::new(), &completions, 1).expect("start");
+    engine.look_until_idle();
+    let mut calls: Vec<_> = mailbox.lock().calls.drain(..).collect();
+    assert!(matches!(calls[..], [(Call { verb: Verb::Cancel(_), .. }, _)]), "once, and nothing else");
+    let gone = Answer { epoch: 1, version: 0, notices: Vec::new(), verdict: Verdict::Cancelled(vec![Was::Unknown]) };
+    calls.pop().expect("a call").1(Ok(gone));
+    let calls: Vec<_> = mailbox.lock().calls.drain(..).map(|(call, _)| call).collect();
+    assert!(matches!(calls[..], [Call { verb: Verb::Acquire { no: 1, .. }, .. }]), "{calls:?}");
 }

@@ -51,7 +51,7 @@ impl MemoryStore {
     pub(crate) fn open(name: &str, instance: &Arc<str>, clock: Clock, listener: Weak<dyn Listener>) -> Self {
         let world = WORLDS.get().lock().entry(name.to_owned()).or_default().clone();
         world.lock().listeners.insert(instance.clone(), listener);
-        let caller = Caller { instance: instance.clone(), generation: 1, run: "memory".into() };
+        let caller = Caller { instance: instance.clone(), generation: 1, run: "memory".into(), sent: u64::MAX };
         MemoryStore { world, clock, caller }
     }
 

@@ -26,6 +26,8 @@ pub(super) struct Keyspace {
     pub written: bool,
     /// Channel and payload of what was published, in order.
     pub published: Vec<(String, String)>,
+    /// The channels that somebody listens to.
+    pub channels: std::collections::BTreeSet<String>,
 }
 
 type Answer = Result<Reply, WrongType>;
@@ -86,6 +88,11 @@ impl Keyspace {
                 let text = |bytes: &Bytes| String::from_utf8_lossy(bytes).into_owned();
                 self.published.push((text(channel), text(payload)));
                 Ok(Reply::Int(1))
+            }
+            ("PUBSUB", [numsub, channels @ ..]) if numsub == b"NUMSUB" => {
+                let listeners = |channel: &Bytes| self.channels.contains(&*String::from_utf8_lossy(channel));
+                let pair = |channel: &Bytes| [Reply::Bulk(channel.clone()), int(listeners(channel))];
+                Ok(Reply::Array(channels.iter().flat_map(pair).collect()))
             }
             ("TIME", []) => {
                 let part = |n: u64| Reply::Bulk(n.to_string().into_bytes());

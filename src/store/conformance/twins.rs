@@ -92,10 +92,15 @@ impl Twins {
 
     pub(super) fn verb(&mut self, instance: usize, knows: Knows, bare: bool, declares: Option<u64>, plan: &Plan) {
         let stale = std::mem::take(&mut self.stale[instance]);
+        let now = self.clock.unwrap_or_else(wall);
+        // Where the clocks are two, what is new is so for both.
+        let slack = if self.clock.is_some() { 0 } else { LEASE_MS * 1000 };
+        let sent = if stale { now - 2 * LEASE_MS * 1000 } else { now + slack };
         let caller = Caller {
             instance: INSTANCES[instance].into(),
             generation: self.generations[instance] - u64::from(stale),
             run: format!("run{}", self.run).into(),
+            sent,
         };
         let call = |memory: &Memory| Call {
             limiter: LIMITER.into(),
@@ -103,7 +108,6 @@ impl Twins {
             verb: memory.verb(instance, plan),
         };
         let asked = call(&self.model_memory);
-        let now = self.clock.unwrap_or_else(wall);
         self.redis.wire.set_wall(now);
         let (expected, others) = self.model.call(&caller, &asked.header, &asked.verb, now);
         let got = self.redis.call(&caller, &call(&self.redis.memory));

@@ -14,6 +14,9 @@ const LOOKED_AT: usize = 1024;
 /// After a fail-over a shorter lease counts as this, in microseconds: clients have to find the server first.
 const SHORTEST_SPAN: u64 = 6_000_000;
 
+/// A command that was under way for no longer than this, in microseconds, is none that its sender has given up.
+const PROMPT: u64 = 100_000;
+
 /// What a verb needs of its caller.
 pub(super) struct Needs {
     /// The verb means nothing before the caller's tickets are known.
@@ -33,6 +36,10 @@ impl Model {
     ) -> Result<(), Box<Verdict>> {
         self.more = false;
         if self.instances.get(&caller.instance).is_some_and(|i| i.generation > caller.generation) {
+            return Err(Box::new(Verdict::Refused));
+        }
+        let unknown = self.instances.get(&caller.instance).is_none_or(|i| i.awaited);
+        if needs.joins && unknown && self.may_be_forgotten(caller, wall) {
             return Err(Box::new(Verdict::Refused));
         }
         if !self.exists && header.declaration.declared.is_empty() {
@@ -58,6 +65,14 @@ impl Model {
         }
         self.count_in(caller, &header.declaration, known, needs.joins);
         Ok(())
+    }
+
+    /// Nobody here knows its generation (any more), and since the command was sent an instance was forgotten: the command
+    /// may be one that was stuck in the network, of which nobody knows any more.
+    fn may_be_forgotten(&self, caller: &Caller, wall: u64) -> bool {
+        let age = wall.saturating_sub(caller.sent);
+        let now = self.now.max(wall + self.skew);
+        age > PROMPT && age > if self.exists { now - self.forgot } else { 1_000_000 }
     }
 
     /// Grace for an epoch that was opened by one who remembered nothing; calm after a quiet gap.
@@ -97,6 +112,7 @@ impl Model {
         self.excused = 0;
         self.gaps = 0;
         self.awaited = 0;
+        self.forgot = self.now;
         self.queue.clear();
         self.held.clear();
         self.tickets.clear();

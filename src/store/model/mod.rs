@@ -41,6 +41,8 @@ pub(crate) struct Caller {
     pub instance: Arc<str>,
     pub generation: u64,
     pub run: Arc<str>,
+    /// When its command was sent, by the server's clock, as it believes.
+    pub sent: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -83,6 +85,8 @@ pub(crate) struct Model {
     config: ConfigView,
     version: u64,
     grace: u64,
+    /// When an instance was last forgotten.
+    forgot: u64,
     /// So many instances are waited for, until `grace` at most.
     awaited: u64,
     /// When the grace is over if these have reported.
@@ -125,6 +129,7 @@ impl Model {
             config: ConfigView::default(),
             version: 0,
             grace: 0,
+            forgot: 0,
             awaited: 0,
             first_grace: 0,
             calm: 0,

@@ -125,7 +125,8 @@ impl Bench {
     fn pipeline(&mut self, verbs: Vec<Verb>) -> Result<Vec<(u64, u64)>, StoreError> {
         let header = Header { epoch: self.epoch, bare: self.epoch == 0, declaration: self.declaration.clone() };
         let (probe, listens) = (false, false);
-        let from = Sender { instance: &self.instance, generation: 1, run_id: &self.run_id, probe, listens };
+        let from =
+            Sender { instance: &self.instance, generation: 1, run_id: &self.run_id, probe, listens, sent: u64::MAX };
         let mut bytes = Vec::new();
         let calls: Vec<Call> = verbs
             .into_iter()

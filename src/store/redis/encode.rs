@@ -18,6 +18,8 @@ pub(super) struct Sender<'a> {
     pub probe: bool,
     /// The instance is subscribed to its channel on the same server.
     pub listens: bool,
+    /// The server's time, in microseconds.
+    pub sent: u64,
 }
 
 /// How a script is named.
@@ -39,18 +41,13 @@ pub(super) fn command(call: &Call, from: &Sender<'_>, by: By) -> Cmd {
     let keys = keys_of(&call.limiter);
     cmd.arg(keys.len()).arg(&keys[..]);
     cmd.arg(from.instance.as_bytes()).arg(from.generation).arg(from.run_id);
-    cmd.arg(call.header.epoch).arg(flags(call.header.bare, from.listens)).arg(configuration(&call.header.declaration));
+    cmd.arg(call.header.epoch).arg(about(call, from)).arg(configuration(&call.header.declaration));
     arguments(&mut cmd, &call.verb, from);
     cmd
 }
 
-fn flags(bare: bool, listens: bool) -> &'static str {
-    match (bare, listens) {
-        (false, false) => "00",
-        (false, true) => "01",
-        (true, false) => "10",
-        (true, true) => "11",
-    }
+fn about(call: &Call, from: &Sender<'_>) -> String {
+    format!("{}{}{}", u8::from(call.header.bare), u8::from(from.listens), from.sent)
 }
 
 fn configuration(declaration: &Declaration) -> String {

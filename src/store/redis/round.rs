@@ -12,6 +12,7 @@ use super::fault::{self, Fault, Redirect};
 use super::line::Open;
 use super::router::Router;
 use super::script::Script;
+use super::server_time::ServerTime;
 use crate::store::{Answer, Call, StoreError, Verb, Verdict};
 
 /// What a round came to.
@@ -85,17 +86,19 @@ impl<'a> Round<'a> {
 
     /// The whole reading may take as long as `patience`.
     pub(super) fn run(mut self, patience: Duration) -> Outcome {
+        if self.open.time.is_old() {
+            self.look_at_the_clock();
+        }
         let all: Vec<usize> = (0..self.calls.len()).collect();
         // Each script once by source teaches the server; should it forget again between two breaths, every call does.
         let mut left = self.pass(&all, Teach::Nothing, patience);
         for teach in [Teach::EachOnce, Teach::Always] {
             if std::mem::take(&mut self.outdated) {
-                // This connection is not older, it only has an older number.
+                // This connection is not older, it only has an older number; or its calls seem to be, by a clock that was set.
+                self.look_at_the_clock();
                 self.open.generation = self.router.generations.fetch_add(1, Ordering::Relaxed) + 1;
             }
-            if !left.is_empty() && self.broken.is_none() {
-                left = self.pass(&left, teach, patience);
-            }
+            left = self.pass(&left, teach, patience);
         }
         let lost = self.broken.clone().unwrap_or_else(|| "no answer".into());
         let or_lost =
@@ -109,8 +112,24 @@ impl<'a> Round<'a> {
         }
     }
 
+    fn look_at_the_clock(&mut self) {
+        if self.broken.is_some() {
+            return;
+        }
+        match ServerTime::ask(&mut self.open.connection) {
+            Ok(time) => self.open.time = time,
+            Err(error) => {
+                self.timed_out = error.is_timeout();
+                self.broken = Some(error.to_string());
+            }
+        }
+    }
+
     /// Returns the calls that have to be sent again. They come behind calls that stood behind them, which the engine bears.
     fn pass(&mut self, which: &[usize], teach: Teach, patience: Duration) -> Vec<usize> {
+        if which.is_empty() || self.broken.is_some() {
+            return Vec::new();
+        }
         let bytes = self.packed(which, teach);
         let started = Instant::now();
         if let Err(error) = self.open.connection.send_packed_command(&bytes) {
@@ -143,9 +162,9 @@ impl<'a> Round<'a> {
     }
 
     fn packed(&self, which: &[usize], teach: Teach) -> Vec<u8> {
-        let Open { run_id, generation, .. } = &*self.open;
+        let Open { run_id, generation, time, .. } = &*self.open;
         let (instance, probe, listens) = (&self.router.instance, self.probe, self.router.probe.listens_on(run_id));
-        let from = Sender { instance, generation: *generation, run_id, probe, listens };
+        let from = Sender { instance, generation: *generation, run_id, probe, listens, sent: time.now() };
         let mut bytes = Vec::with_capacity(which.len() * 256);
         let mut loaded: Vec<&str> = Vec::new();
         for index in which {

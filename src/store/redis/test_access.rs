@@ -10,20 +10,21 @@ use crate::store::{Answer, Call, Notice, StoreError, Verb};
 
 /// The command that carries out a call, with the script's source.
 pub(crate) fn command(call: &Call, caller: &Caller) -> Cmd {
-    encode::command(call, &sender(caller, false), By::Source)
+    encode::command(call, &sender(caller, (false, false)), By::Source)
 }
 
-fn sender(caller: &Caller, probe: bool) -> Sender<'_> {
-    Sender { instance: &caller.instance, generation: caller.generation, run_id: &caller.run, probe, listens: false }
+fn sender(caller: &Caller, (probe, listens): (bool, bool)) -> Sender<'_> {
+    let Caller { instance, generation, run, sent } = caller;
+    Sender { instance, generation: *generation, run_id: run, probe, listens, sent: *sent }
 }
 
 pub(crate) fn read(verb: &Verb, value: Value) -> Answer {
     decode::answer(verb, value).expect("an answer as the script promises it")
 }
 
-/// The command as the link sends it: by the script's name, or by its source.
-pub(crate) fn sent(call: &Call, caller: &Caller, by_source: bool, probe: bool) -> Cmd {
-    encode::command(call, &sender(caller, probe), if by_source { By::Source } else { By::Sha })
+/// The command as the link sends it: by the script's name, or by its source; with a probe, and of one who listens.
+pub(crate) fn sent(call: &Call, caller: &Caller, by_source: bool, says: (bool, bool)) -> Cmd {
+    encode::command(call, &sender(caller, says), if by_source { By::Source } else { By::Sha })
 }
 
 /// What the link makes of an answer. `None`: the server does not know the script.
