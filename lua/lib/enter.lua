@@ -48,8 +48,10 @@ if anew then
   call('HSET', TICKETS, '.', '')
   adopt(true)
   local remembered = exists or KNOWN ~= 0
-  -- Never one that somebody else remembers, also when the wall clock was set back and the caller had missed an epoch.
-  epoch = max(epoch + 1, KNOWN + 1 + now % 1000000, now)
+  -- The time, so that it is later than any that somebody knows, also if the caller had missed one. Where the wall clock was
+  -- set back it is one that nobody remembers, most likely; it never runs ahead of the clock otherwise.
+  epoch = max(epoch + 1, now)
+  if KNOWN >= epoch then epoch = KNOWN + 1 + now % 1000000 end
   local span = moved and max(lease, 6000000) or lease
   grace = remembered and now + floor(span * 2 / 3) or 0
   used, calm, excused, gaps, due, sweeping, again, kept = 0, 0, 0, 0, math.huge, 0, 0, 0

@@ -112,6 +112,22 @@ fn an_epoch_is_never_one_that_somebody_else_remembers() {
     assert_ne!(second, third);
 }
 
+/// Two losses within a second, the second of which is met first by one who has missed the first. The others do not take
+/// what he opened for an older state that has come back, which would cost a second grace.
+#[test]
+fn a_loss_of_state_opens_one_epoch_whoever_meets_it_first() {
+    let mut server = Server::new(1);
+    let first = server.call(("ann", 1), 0, true, acquire(1)).epoch;
+    server.now += 900_000;
+    server.redis.execute(&[b"FLUSHALL".to_vec()]);
+    let second = server.call(("bob", 1), first, false, Verb::Restore(Vec::new())).epoch;
+    server.now += 100_000;
+    server.redis.execute(&[b"FLUSHALL".to_vec()]);
+    let third = server.call(("ann", 1), first, false, Verb::Restore(Vec::new())).epoch;
+    assert!(third > second);
+    assert_eq!(server.call(("bob", 1), second, false, Verb::Restore(Vec::new())).epoch, third);
+}
+
 /// A permit that was admitted locally has no fence, and its ticket may still be queued here.
 #[test]
 fn a_local_permit_that_is_put_back_takes_nothing_with_it() {

@@ -102,8 +102,12 @@ impl Model {
         self.adopt(&header.declaration, true);
         self.exists = true;
         self.damaged = false;
-        // Never one that somebody else remembers, also when the clock was set back and the caller had missed one.
-        self.epoch = (self.epoch + 1).max(header.epoch + 1 + self.now % 1_000_000).max(self.now);
+        // The time, so that it is later than any that somebody knows, also if the caller had missed one. Where the clock was
+        // set back it is one that nobody remembers, most likely; it never runs ahead of the clock otherwise.
+        self.epoch = (self.epoch + 1).max(self.now);
+        if header.epoch >= self.epoch {
+            self.epoch = header.epoch + 1 + self.now % 1_000_000;
+        }
         self.run = caller.run.clone();
         self.used = 0;
         self.sweep = Sweep::Off;
