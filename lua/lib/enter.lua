@@ -38,10 +38,11 @@ if anew then
   if moved then
     --@include expect
   end
+  local overshoot = call('HGET', HASH, 'overshoot') or '0'
   --@include config
   call('HSET', HASH, 'run', RUN)
   call('UNLINK', HASH, QUEUE, HELD, TICKETS, INSTANCES)
-  call('HSET', HASH, 'run', RUN, 'forgot', format('%d', now))
+  call('HSET', HASH, 'run', RUN, 'forgot', format('%d', now), 'overshoot', overshoot)
   call('ZADD', QUEUE, '+inf', '.')
   call('ZADD', HELD, '+inf', '.')
   call('ZADD', INSTANCES, '+inf', '.')

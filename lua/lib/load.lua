@@ -3,7 +3,8 @@
 --
 -- KEYS  1 hash (state, run, config; for each instance "i:" its generation, "d:" its description, "l:" whether it
 --         listens to its channel on this server, see look; and what is rarely asked for: forgot, when an instance last
---         was; awaited, how many are waited for after a fail-over, and when the grace is over without them)
+--         was; awaited, how many are waited for after a fail-over, and when the grace is over without them;
+--         overshoot, the cost that came back over the limit after losses of state)
 --       2 queue (ticket -> order)  3 held (ticket -> fence)
 --       4 tickets (ticket -> its order in hex, and " cost label" when there is more to say than cost 1: short, because
 --         there may be many)

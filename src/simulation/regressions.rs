@@ -128,6 +128,24 @@ fn a_loss_of_state_opens_one_epoch_whoever_meets_it_first() {
     assert_eq!(server.call(("bob", 1), second, false, Verb::Restore(Vec::new())).epoch, third);
 }
 
+/// More than the limit was in use, and an operator can see it, also after another fail-over.
+#[test]
+fn what_comes_back_over_the_limit_is_counted() {
+    let mut server = Server::new(2);
+    let old = server.call(("ann", 1), 0, true, acquire(1));
+    server.redis.execute(&[b"FLUSHALL".to_vec()]);
+    server.now += 1000;
+    server.call(("bob", 1), 0, true, acquire(1));
+    for no in [1, 2] {
+        server.call(("ann", 1), old.epoch, false, brought_back(RestoreKind::Held, no, (no, no)));
+    }
+    for run in ["run", "another run"] {
+        server.run = run;
+        let Verdict::Status(view) = server.call(("cy", 1), 0, true, Verb::Status).verdict else { panic!() };
+        assert_eq!(view.overshoot, 1, "three of two");
+    }
+}
+
 /// A permit that was admitted locally has no fence, and its ticket may still be queued here.
 #[test]
 fn a_local_permit_that_is_put_back_takes_nothing_with_it() {

@@ -101,6 +101,7 @@ pub(crate) struct Model {
     revokes: u64,
     hold: u64,
     granted: u64,
+    overshoot: u64,
     queue: BTreeSet<(u64, TicketId)>,
     /// By fence. Two may have the same one, after a loss of state in the microsecond of a grant.
     held: BTreeSet<(u64, TicketId)>,
@@ -140,6 +141,7 @@ impl Model {
             revokes: 0,
             hold: 0,
             granted: 0,
+            overshoot: 0,
             queue: BTreeSet::new(),
             held: BTreeSet::new(),
             tickets: HashMap::default(),
