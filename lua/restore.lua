@@ -15,7 +15,7 @@ end
 --@include renew
 --@include record
 
-local states = {}
+local states, excess = {}, 0
 for i = 4, #ARGV, 6 do
   local kind, ticket, label = ARGV[i], ARGV[i + 1], ARGV[i + 5]
   local place, its_fence, cost = tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4])
@@ -35,6 +35,7 @@ for i = 4, #ARGV, 6 do
     end
     if held then
       call('ZADD', HELD, its_fence, ticket)
+      excess = excess + max(0, used + cost - max(limit, used))
       used, holding, fence = used + cost, holding + 1, max(fence, its_fence)
     elseif kind == 'q' then
       call('ZADD', QUEUE, place, ticket)
@@ -48,6 +49,8 @@ for i = 4, #ARGV, 6 do
     states[#states + 1] = value and 'q' or 'lost'
   end
 end
+
+if excess > 0 then call('HSET', HASH, 'overshoot', format('%d', call('HGET', HASH, 'overshoot') + excess)) end
 
 --@include dispatch
 --@include finish

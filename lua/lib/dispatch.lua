@@ -14,6 +14,7 @@ if due < bound then
     call('HDEL', HASH, 'i:' .. instance, 'd:' .. instance)
   end
   if #dead > 0 then
+    call('HSET', HASH, 'forgot', format('%d', now))
     if sweeping == 0 then sweeping, swept = 1, 0 else again = 1 end
   end
   if #dead == BATCH then more = 1 end

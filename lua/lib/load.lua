@@ -1,7 +1,9 @@
 -- load: reads what every verb judges by. Included first, by verbs that write (through enter) and by those that only
 -- look.
 --
--- KEYS  1 hash (state, run, config; for each instance "i:" its record, "d:" its description)
+-- KEYS  1 hash (state, run, config; for each instance "i:" its record, "d:" its description; and what is rarely asked
+--         for: forgot, when an instance last was; awaited, how many are waited for after a fail-over, and when the grace
+--         is over without them; overshoot, the cost that came back over the limit after losses of state)
 --       2 queue (ticket -> order)  3 held (ticket -> fence)
 --       4 tickets (ticket -> its order in hex, and " cost label" when there is more to say than cost 1: short, because
 --         there may be many)
@@ -10,7 +12,8 @@
 --       2 its header: "generation run epoch listens version configuration": generation of its connection, run id of the
 --         server, the epoch it knows (0: none), "1" when it listens to its channel on this server, the version of the
 --         configuration that it knows (0: none), its configuration (see config)
---       3 "1" when it neither holds nor waits for anything here, else "0"; then what the verb says
+--       3 two digits: "1" when it neither holds nor waits for anything here; what the verb says; then the server's time in
+--         microseconds when it was sent, as the caller believes
 --       4.. arguments of the verb
 -- Answer: {verdict, epoch, notices, version of the configuration, ...}. Verdicts that every verb may give:
 --       refused  the command comes from an older connection of its instance; nothing was done

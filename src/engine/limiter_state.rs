@@ -49,8 +49,8 @@ pub(crate) struct LimiterState {
     pub asking_positions: bool,
     pub positions_asked_at: Nanos,
     pub held: BTreeSet<TicketNo>,
-    /// Granted to us and not known here; to be given back.
-    pub orphans: BTreeSet<TicketNo>,
+    /// Granted to us and not known here; to be given back. True: a call about it is under way.
+    pub orphans: BTreeMap<TicketNo, bool>,
     /// Settled, but the store has not confirmed yet that they are gone.
     pub leaving: BTreeSet<TicketNo>,
     pub restore: RestoreState,
@@ -114,7 +114,7 @@ impl LimiterState {
             asking_positions: false,
             positions_asked_at: 0,
             held: BTreeSet::new(),
-            orphans: BTreeSet::new(),
+            orphans: BTreeMap::new(),
             leaving: BTreeSet::new(),
             restore: RestoreState::Settled,
             restores: 0,

@@ -359,7 +359,8 @@ impl Table {
             fx.calls.push((call, Asked::Leaving { tickets }));
         }
         if only.is_none() {
-            cancels.extend(&self.limiters[limiter].orphans);
+            let orphans = self.limiters[limiter].orphans.iter_mut();
+            cancels.extend(orphans.filter_map(|(no, busy)| (!std::mem::replace(busy, true)).then_some(*no)));
         }
         for chunk in cancels.chunks(BATCH) {
             let call = self.call(limiter, Verb::Cancel(chunk.to_vec()), now);

@@ -70,6 +70,7 @@ impl Entry {
             instance: self.args[0].as_str().into(),
             generation: number(self.header(0)),
             run: self.header(1).into(),
+            sent: number(&self.args[2][2..]),
         }
     }
 
@@ -114,7 +115,7 @@ impl Entry {
             "acquire" => Verb::Acquire {
                 no: ticket(&args[0]),
                 cost: args.get(1).map_or(1, |cost| number(cost)),
-                may_wait: &self.args[2][1..] == "1",
+                may_wait: &self.args[2][1..2] == "1",
                 order: args.get(2).map_or(0, |order| number(order)),
                 label: args.get(3).map_or("", String::as_str).into(),
             },

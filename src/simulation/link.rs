@@ -62,6 +62,8 @@ pub(super) struct Link {
     pub connection: Option<u64>,
     pub generation: u64,
     pub run: Arc<str>,
+    /// The server's time in microseconds, and when it was that.
+    pub time: (u64, Nanos),
     pub connecting: bool,
     pub next_attempt: Nanos,
     pub pause: Duration,
@@ -69,6 +71,10 @@ pub(super) struct Link {
     pub last_error: String,
     /// The subscription's number.
     pub subscription: Option<u64>,
+    /// Of the server that it is on.
+    pub subscribed_at: Arc<str>,
+    /// The server has it, too.
+    pub is_served: bool,
     pub deaf_until: Nanos,
     /// Nothing gets through before; what is sent meanwhile arrives after.
     pub cut_until: Nanos,
@@ -86,12 +92,15 @@ impl Link {
             connection: None,
             generation: 0,
             run: "".into(),
+            time: (0, 0),
             connecting: false,
             next_attempt: 0,
             pause: Duration::ZERO,
             round: None,
             last_error: "not connected".into(),
             subscription: None,
+            subscribed_at: "".into(),
+            is_served: false,
             deaf_until: 0,
             cut_until: 0,
             sent_until: 0,
@@ -99,8 +108,14 @@ impl Link {
         }
     }
 
-    pub(super) fn caller(&self) -> Caller {
-        Caller { instance: self.instance.clone(), generation: self.generation, run: self.run.clone() }
+    pub(super) fn caller(&self, now: Nanos) -> Caller {
+        let sent = self.time.0 + now.saturating_sub(self.time.1) / 1000;
+        Caller { instance: self.instance.clone(), generation: self.generation, run: self.run.clone(), sent }
+    }
+
+    /// As `store::redis::probe` says it.
+    pub(super) fn listens(&self) -> bool {
+        self.subscription.is_some() && self.subscribed_at == self.run
     }
 
     pub(super) fn has_calls(&self) -> bool {
@@ -156,10 +171,10 @@ impl Round {
     }
 
     /// The commands of this pass, each with its call's number.
-    pub(super) fn commands(&mut self, caller: &Caller, probe: bool) -> Vec<(usize, ::redis::Cmd)> {
+    pub(super) fn commands(&mut self, caller: &Caller, says: (bool, bool)) -> Vec<(usize, ::redis::Cmd)> {
         let calls = self.passes.calls(|index| &self.calls[index].verb);
         self.unanswered = calls.iter().map(|(index, _)| *index).collect();
-        let command = |(index, by): (usize, _)| (index, test_access::sent(&self.calls[index], caller, by, probe));
+        let command = |(index, by): (usize, _)| (index, test_access::sent(&self.calls[index], caller, by, says));
         calls.into_iter().map(command).collect()
     }
 
@@ -175,6 +190,16 @@ impl Round {
     pub(super) fn next_pass(&mut self) -> bool {
         self.is_first = false;
         self.passes.next()
+    }
+
+    /// It seems to come by an old connection: the next pass has a new number.
+    pub(super) fn take_outdated(&mut self) -> bool {
+        self.passes.take_outdated()
+    }
+
+    /// The server is no master any more.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.passes.is_elsewhere()
     }
 
     pub(super) fn finish(self) {

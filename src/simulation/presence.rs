@@ -41,7 +41,7 @@ impl Scene {
         let declaration = Arc::new(Declaration { declared: settings.words(), ..Declaration::default() });
         let header = Header { epoch: self.epoch, bare: true, version: 0, declaration };
         let call = Call { limiter: "l".into(), header, verb };
-        let caller = Caller { instance: instance.into(), generation: 1, run: "run".into() };
+        let caller = Caller { instance: instance.into(), generation: 1, run: "run".into(), sent: self.now };
         self.redis.set_wall(self.now);
         let answer = test_access::read(&call, self.redis.execute(&words(&command(&call, &caller))));
         self.epoch = answer.epoch;

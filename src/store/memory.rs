@@ -61,7 +61,7 @@ impl MemoryStore {
 
     pub(crate) fn join(world: SharedWorld, instance: &Arc<str>, clock: Clock, listener: Weak<dyn Listener>) -> Self {
         world.lock().listeners.insert(instance.clone(), listener);
-        let caller = Caller { instance: instance.clone(), generation: 1, run: "memory".into() };
+        let caller = Caller { instance: instance.clone(), generation: 1, run: "memory".into(), sent: u64::MAX };
         MemoryStore { world, clock, caller }
     }
 

@@ -204,6 +204,7 @@ pub(crate) struct StatusView {
     pub grace: Duration,
     pub typical_hold: Option<Duration>,
     pub estimate: Option<Duration>,
+    pub overshoot: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -100,6 +100,12 @@ pub fn describe(status: &Status) -> String {
     line("lease", format_duration(status.lease));
     line("max hold", status.max_hold.map_or_else(|| "forever".into(), format_duration));
     line("set by operator", overridden);
+    if status.used > status.limit {
+        line("over the limit", format!("by {}: nobody is admitted before it is below", status.used - status.limit));
+    }
+    if status.overshoot_total > 0 {
+        line("came back over it", format!("{} so far, after losses of state", status.overshoot_total));
+    }
     line("granted so far", status.granted_total.to_string());
     line("instances", status.instances.to_string());
     line("epoch", status.epoch.to_string());
@@ -181,6 +187,7 @@ struct StatusJson<'a> {
     grace_ms: Option<u64>,
     typical_hold_ms: Option<u64>,
     estimate_ms: Option<u64>,
+    overshoot_total: u64,
 }
 
 impl<'a> From<&'a Status> for StatusJson<'a> {
@@ -203,6 +210,7 @@ impl<'a> From<&'a Status> for StatusJson<'a> {
             grace_ms: millis(status.grace),
             typical_hold_ms: status.typical_hold.and_then(millis),
             estimate_ms: status.estimate.and_then(millis),
+            overshoot_total: status.overshoot_total,
         }
     }
 }

@@ -6,7 +6,7 @@ pub(crate) mod db;
 mod lua;
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use ::redis::Value;
@@ -95,6 +95,11 @@ impl Redis {
     /// Sets the wall clock, in microseconds.
     pub(crate) fn set_wall(&mut self, micros: u64) {
         self.keyspace.borrow_mut().wall = micros;
+    }
+
+    /// The channels that somebody listens to.
+    pub(crate) fn set_channels(&mut self, channels: BTreeSet<String>) {
+        self.keyspace.borrow_mut().heard = channels.into_iter().map(String::into_bytes).collect();
     }
 
     pub(crate) fn set_full(&mut self, full: bool) {

@@ -90,14 +90,19 @@ impl Twins {
         let memory = &self.redis.memory;
         let (header, verb) = (memory.header(instance, Knows::Latest, true, None), memory.verb(instance, plan));
         let call = Call { limiter: LIMITER.into(), header, verb };
-        self.redis.is_refused(&self.caller(instance), &call)
+        let now = self.clock.unwrap_or_else(wall);
+        self.redis.is_refused(&self.caller(instance, false, now), &call)
     }
 
-    fn caller(&self, instance: usize) -> Caller {
+    /// `stale`: by its connection before this.
+    fn caller(&self, instance: usize, stale: bool, now: u64) -> Caller {
+        // Where the clocks are two, what is new is so for both.
+        let slack = if self.clock.is_some() { 0 } else { LEASE_MS * 1000 };
         Caller {
             instance: INSTANCES[instance].into(),
-            generation: self.generations[instance],
+            generation: self.generations[instance] - u64::from(stale),
             run: format!("run{}", self.run).into(),
+            sent: if stale { now - 2 * LEASE_MS * 1000 } else { now + slack },
         }
     }
 
@@ -111,15 +116,14 @@ impl Twins {
 
     pub(super) fn verb(&mut self, instance: usize, knows: Knows, bare: bool, declares: Option<u64>, plan: &Plan) {
         let stale = std::mem::take(&mut self.stale[instance]);
-        let mut caller = self.caller(instance);
-        caller.generation -= u64::from(stale);
+        let now = self.clock.unwrap_or_else(wall);
+        let caller = self.caller(instance, stale, now);
         let call = |memory: &Memory| Call {
             limiter: LIMITER.into(),
             header: memory.header(instance, knows, bare, declares),
             verb: memory.verb(instance, plan),
         };
         let asked = call(&self.model_memory);
-        let now = self.clock.unwrap_or_else(wall);
         self.redis.wire.set_wall(now);
         let (expected, others) = self.model.call(&caller, &asked.header, &asked.verb, now);
         let got = self.redis.call(&caller, &call(&self.redis.memory));

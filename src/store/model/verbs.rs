@@ -184,6 +184,7 @@ impl Model {
             TicketRecord { cost: ticket.cost, order: ticket.order, label: ticket.label.clone(), fence: Some(fence) };
         self.tickets.insert(id.clone(), record);
         self.held.insert((fence, id.clone()));
+        self.overshoot += (self.used + ticket.cost).saturating_sub(self.settings().limit.max(self.used));
         self.used += ticket.cost;
         self.fence = self.fence.max(fence);
     }
@@ -278,6 +279,7 @@ impl Model {
             grace: Duration::from_millis(self.grace.saturating_sub(self.now) / 1000),
             typical_hold: (self.hold > 0).then(|| Duration::from_micros(self.hold)),
             estimate: if serves_at_once { Some(Duration::ZERO) } else { self.estimate(self.waiting() + 1) },
+            overshoot: self.overshoot,
         })
     }
 }

@@ -128,7 +128,8 @@ impl Bench {
         let (epoch, version) = (self.epoch, self.version);
         let header = Header { epoch, bare: epoch == 0, version, declaration: self.declaration.clone() };
         let (probe, listens) = (false, false);
-        let from = Sender { instance: &self.instance, generation: 1, run_id: &self.run_id, probe, listens };
+        let from =
+            Sender { instance: &self.instance, generation: 1, run_id: &self.run_id, probe, listens, sent: u64::MAX };
         let mut bytes = Vec::new();
         let calls: Vec<Call> = verbs
             .into_iter()

@@ -199,6 +199,7 @@ fn status(fields: &mut Fields) -> Read<StatusView> {
         grace: fields.millis()?.unwrap_or_default(),
         typical_hold: Some(Duration::from_micros(fields.number()?)).filter(|hold| !hold.is_zero()),
         estimate: fields.millis()?,
+        overshoot: fields.number()?,
     })
 }
 

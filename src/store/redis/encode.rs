@@ -19,6 +19,8 @@ pub(super) struct Sender<'a> {
     pub probe: bool,
     /// The instance is subscribed to its channel on the same server.
     pub listens: bool,
+    /// The server's time, in microseconds.
+    pub sent: u64,
 }
 
 /// How a script is named.
@@ -95,9 +97,13 @@ pub(super) fn command(call: &Call, from: &Sender<'_>, by: By, to: &mut impl Sink
     }
     to.arg(&[from.instance]);
     header(call, from, to);
-    let bare = if call.header.bare { "1" } else { "0" };
-    to.arg(&[bare, if matches!(call.verb, Verb::Acquire { may_wait: true, .. }) { "1" } else { "" }]);
+    let may_wait = matches!(call.verb, Verb::Acquire { may_wait: true, .. });
+    to.arg(&[digit(call.header.bare), digit(may_wait), itoa::Buffer::new().format(from.sent)]);
     arguments(&call.verb, from, to);
+}
+
+fn digit(yes: bool) -> &'static str {
+    if yes { "1" } else { "0" }
 }
 
 /// What is the same in one call after the other, in one argument: a script that has read it once only compares it.
@@ -109,7 +115,6 @@ fn header(call: &Call, from: &Sender<'_>, to: &mut impl Sink) {
     let mut written = digits.iter_mut().zip(numbers).map(|(buffer, number)| &*buffer.format(number));
     let mut next = || written.next().unwrap_or_default();
     let (generation, epoch, version, declared_at, override_at) = (next(), next(), next(), next(), next());
-    let digit = |yes: bool| if yes { "1" } else { "0" };
     to.arg(&[
         generation,
         " ",

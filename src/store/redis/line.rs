@@ -11,10 +11,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use redis::Connection;
 
+use super::server_time::ServerTime;
+
 /// A connection that is fit for use.
 pub(super) struct Open {
     pub connection: Connection,
     pub run_id: String,
+    pub time: ServerTime,
     /// Which connection of its instance it is.
     pub generation: u64,
     /// For how long a read waits; set anew only when it changes hands.

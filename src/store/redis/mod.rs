@@ -5,7 +5,8 @@
 //! - [`router`]: which [`node`] a limiter lives on, by a [`map`] that the [`scout`] keeps true (`lookout`, `cluster`,
 //!   `sentinel`: whom it asks; `slots`: what they tell).
 //! - [`link`]: a node's thread, with one pipelined connection; `round`: one write of calls and the reading of their
-//!   answers (`passes`, `encode`, `decode`, `fault`); `line`, `inline`: a caller may carry out its call itself.
+//!   answers (`passes`, `encode`, `decode`, `fault`); `line`, `inline`: a caller may carry out its call itself;
+//!   [`server_time`]: when a command was sent.
 //! - [`pubsub`]: grants arrive over a connection of their own; `probe`: whether that is alive.
 
 mod acl;
@@ -34,6 +35,7 @@ mod router;
 mod scout;
 mod script;
 mod sentinel;
+mod server_time;
 mod slots;
 #[cfg(all(test, not(loom)))]
 pub(crate) mod test_access;

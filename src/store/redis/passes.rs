@@ -43,7 +43,7 @@ pub(crate) struct Passes {
     /// The cluster has not agreed yet on who has what.
     pub(super) unsettled: bool,
     /// A limiter has heard of a younger connection of ours: that of another node, from which it has moved here.
-    pub(super) outdated: bool,
+    outdated: bool,
 }
 
 impl Passes {
@@ -115,6 +115,16 @@ impl Passes {
         self.teach = teach;
         self.which = std::mem::take(&mut self.again);
         true
+    }
+
+    /// The calls seem to come by an old connection, or long after they were sent: what is sent next has to say otherwise.
+    pub(crate) fn take_outdated(&mut self) -> bool {
+        std::mem::take(&mut self.outdated)
+    }
+
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.elsewhere
     }
 
     /// What was said to each call. Of those to which nothing was, nobody knows.

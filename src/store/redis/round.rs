@@ -11,6 +11,7 @@ use super::line::Open;
 use super::passes::Passes;
 pub(super) use super::passes::Said;
 use super::router::Router;
+use super::server_time::ServerTime;
 use crate::store::Call;
 
 /// What a round came to.
@@ -51,12 +52,16 @@ impl<'a> Round<'a> {
 
     /// The whole reading may take as long as `patience`.
     pub(super) fn run(mut self, patience: Duration) -> Outcome {
-        loop {
+        if self.open.time.is_old() {
+            self.look_at_the_clock();
+        }
+        while self.passes.broken.is_none() {
             if let Err(broken) = self.pass(patience) {
                 self.passes.broken = Some(broken);
             }
-            if std::mem::take(&mut self.passes.outdated) {
-                // This connection is not older, it only has an older number.
+            if self.passes.take_outdated() {
+                // This connection is not older, it only has an older number; or its calls seem to be, by a clock that was set.
+                self.look_at_the_clock();
                 self.open.generation = self.router.generations.fetch_add(1, Ordering::Relaxed) + 1;
             }
             if !self.passes.next() {
@@ -66,6 +71,19 @@ impl<'a> Round<'a> {
         let Passes { elsewhere, unsettled, .. } = self.passes;
         let (broken, timed_out) = (self.passes.broken.clone(), self.timed_out);
         Outcome { said: self.passes.end(), broken, elsewhere, unsettled, timed_out }
+    }
+
+    fn look_at_the_clock(&mut self) {
+        if self.passes.broken.is_some() {
+            return;
+        }
+        match ServerTime::ask(&mut self.open.connection) {
+            Ok(time) => self.open.time = time,
+            Err(error) => {
+                self.timed_out = error.is_timeout();
+                self.passes.broken = Some(error.to_string());
+            }
+        }
     }
 
     /// `Err`: what ended the connection.
@@ -95,9 +113,9 @@ impl<'a> Round<'a> {
 
     /// The calls of this pass, and their commands.
     fn packed(&self) -> (Vec<usize>, Vec<u8>) {
-        let Open { run_id, generation, .. } = &*self.open;
+        let Open { run_id, generation, time, .. } = &*self.open;
         let (instance, probe, listens) = (&self.router.instance, self.probe, self.router.probe.listens_on(run_id));
-        let from = Sender { instance, generation: *generation, run_id, probe, listens };
+        let from = Sender { instance, generation: *generation, run_id, probe, listens, sent: time.now() };
         let which = self.passes.calls(|index| &self.calls[index].0.verb);
         let mut bytes = Vec::with_capacity(which.len() * 256);
         for (index, by) in &which {

@@ -14,9 +14,10 @@ pub(super) struct Script {
     pub sha: String,
 }
 
-const PARTS: [(&str, &str); 10] = [
+const PARTS: [(&str, &str); 11] = [
     ("load", include_str!("../../../lua/lib/load.lua")),
     ("config", include_str!("../../../lua/lib/config.lua")),
+    ("expect", include_str!("../../../lua/lib/expect.lua")),
     ("enter", include_str!("../../../lua/lib/enter.lua")),
     ("look", include_str!("../../../lua/lib/look.lua")),
     ("renew", include_str!("../../../lua/lib/renew.lua")),

@@ -10,7 +10,7 @@ use crate::store::{Answer, Call, Notice, StoreError};
 
 /// The command that carries out a call, with the script's source.
 pub(crate) fn command(call: &Call, caller: &Caller) -> Cmd {
-    words(call, &sender(caller, false), By::Source)
+    words(call, &sender(caller, (false, false)), By::Source)
 }
 
 fn words(call: &Call, from: &Sender<'_>, by: By) -> Cmd {
@@ -27,20 +27,21 @@ impl Sink for Cmd {
 
 /// The same of one who listens to its channel on this server.
 pub(crate) fn command_of_listener(call: &Call, caller: &Caller) -> Cmd {
-    words(call, &Sender { listens: true, ..sender(caller, false) }, By::Source)
+    words(call, &sender(caller, (false, true)), By::Source)
 }
 
-fn sender(caller: &Caller, probe: bool) -> Sender<'_> {
-    Sender { instance: &caller.instance, generation: caller.generation, run_id: &caller.run, probe, listens: false }
+fn sender(caller: &Caller, (probe, listens): (bool, bool)) -> Sender<'_> {
+    let Caller { instance, generation, run, sent } = caller;
+    Sender { instance, generation: *generation, run_id: run, probe, listens, sent: *sent }
 }
 
 pub(crate) fn read(call: &Call, value: Value) -> Answer {
     decode::answer(call, value).expect("an answer as the script promises it")
 }
 
-/// The command as the link sends it.
-pub(crate) fn sent(call: &Call, caller: &Caller, by: By, probe: bool) -> Cmd {
-    words(call, &sender(caller, probe), by)
+/// The command as the link sends it; with a probe, and of one who listens.
+pub(crate) fn sent(call: &Call, caller: &Caller, by: By, says: (bool, bool)) -> Cmd {
+    words(call, &sender(caller, says), by)
 }
 
 /// What was said to each call of a round, by a server that is no cluster's.
