@@ -1,13 +1,15 @@
 //! Limiters in Redis, shared by every process of a cluster. Each verb is one Lua script (`lua/`). From a call to its
 //! server:
 //!
-//! - `url`: what the URL says: one server, a Redis Cluster, or sentinels that know the master.
+//! - `url`: what the URL says: one server, a Redis Cluster, or sentinels that know the master; `access`: how to be let in
+//!   there; `tls`; `greeting`; `connect`.
 //! - [`router`]: which [`node`] a limiter lives on, by a [`map`] that the [`scout`] keeps true (`lookout`, `cluster`,
 //!   `sentinel`: whom it asks; `slots`: what they tell).
 //! - [`link`]: a node's thread, with one pipelined connection; `round`: one write of calls and the reading of their
 //!   answers (`encode`, `decode`, `fault`); `line`, `inline`: a caller may carry out its call itself.
 //! - [`pubsub`]: grants arrive over a connection of their own; `probe`: whether that is alive.
 
+mod access;
 mod acl;
 #[doc(hidden)]
 pub mod bench_support;
@@ -19,6 +21,7 @@ mod examine;
 mod fault;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
+mod greeting;
 mod inline;
 mod keys;
 mod line;
@@ -36,6 +39,7 @@ mod sentinel;
 mod slots;
 #[cfg(all(test, not(loom)))]
 pub(crate) mod test_access;
+mod tls;
 mod url;
 
 use std::sync::{Arc, Weak};
@@ -44,6 +48,7 @@ use crossbeam_channel::Sender;
 use once_cell::sync::OnceCell;
 
 use self::url::Layout;
+pub(crate) use access::Access;
 pub use acl::redis_acl;
 pub(crate) use connect::RedisOptions;
 use link::Errand;
