@@ -94,7 +94,7 @@ fn a_server_that_cannot_be_trusted_is_refused_and_told_why() {
     assert_told(trusting(&namesake, &url), &["no authority in tls_ca_file"]);
     assert_told(Client::builder(&url), &["this system does not trust", "tls_ca_file"]);
     for (pair, words) in [
-        (authority.sign_for("expired", &["127.0.0.1"], Valid::Before), ["out of date", "renew"]),
+        (authority.sign_for("expired", &["127.0.0.1"], Valid::Before), ["out of date, by", "days: renew"]),
         (authority.sign_for("early", &["127.0.0.1"], Valid::Later), ["not valid yet", "clock"]),
         (authority.sign_for("elsewhere", &["redis.example.org"], Valid::Now), ["redis.example.org", "127.0.0.1"]),
         (authority.own_authority("own"), ["its own authority", "signed"]),

@@ -23,7 +23,8 @@ Of a cluster every master is examined; behind sentinels, the one that is master 
 Examples:
   fairq doctor --url redis://app:secret@redis.internal:6379
   fairq doctor --url redis-cluster://node1:6379,node2:6379
-  fairq doctor --url redis-sentinel://sentinel1:26379,sentinel2:26379/mymaster")]
+  fairq doctor --url redis-sentinel://sentinel1:26379,sentinel2:26379/mymaster
+  fairq doctor --url rediss://redis.internal --username app --password-file /run/secrets/redis --tls-ca-file ca.pem")]
 pub struct Args {}
 
 /// What one check found.

@@ -171,13 +171,13 @@ mod with_files {
 
     fn of_servers_certificate(error: &CertificateError, access: &Access) -> String {
         match error {
-            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-                format!(
-                    "the server's certificate is out of date ({error}): renew it there, or set this machine's clock"
-                )
+            CertificateError::ExpiredContext { time, not_after } => {
+                let since = days(time.as_secs().saturating_sub(not_after.as_secs()));
+                format!("the server's certificate is out of date, {since}: renew it there, or set this machine's clock")
             }
-            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-                format!("the server's certificate is not valid yet ({error}): set the clocks")
+            CertificateError::NotValidYetContext { time, not_before } => {
+                let until = days(not_before.as_secs().saturating_sub(time.as_secs()));
+                format!("the server's certificate is not valid yet, {until}: set the clock here, or there")
             }
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 let advice = "connect by a name or address that it is for, or have it made for this one, too";
@@ -195,6 +195,13 @@ mod with_files {
                 "the server's certificate is its own authority: have one made that an authority has signed".into()
             }
             error => format!("the server's certificate cannot be trusted: {error}"),
+        }
+    }
+
+    fn days(seconds: u64) -> String {
+        match seconds / (24 * 60 * 60) {
+            0 => "by less than a day".into(),
+            days => format!("by {days} days"),
         }
     }
 
