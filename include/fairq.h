@@ -195,7 +195,7 @@ typedef struct {
    */
   const char *key;
   /**
-   * Its default, as it would be set.
+   * Its default, as it would be set; empty where that is nothing.
    */
   const char *default_value;
   /**

@@ -19,6 +19,7 @@
 // Each test binary compiles this module for itself and uses a part of it.
 #![allow(dead_code, unused_imports)]
 
+mod certificates;
 mod cluster;
 mod flavor;
 mod proxy;
@@ -27,9 +28,10 @@ mod server;
 mod spawner;
 mod wait;
 
+pub use certificates::{Authority, Pair, Valid};
 pub use cluster::Cluster;
 pub use flavor::Flavor;
 pub use proxy::{Held, Proxy};
 pub use sentinel::{SERVICE, Watched};
-pub use server::{Server, ServerBuilder};
+pub use server::{Server, ServerBuilder, Tls};
 pub use wait::{SOON, eventually, eventually_some};

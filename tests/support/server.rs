@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tempfile::TempDir;
 
-use super::{Flavor, spawner};
+use super::{Authority, Flavor, Pair, spawner};
 
 /// Ports below the ephemeral ones, and so is the cluster bus, 10,000 above.
 const PORTS: std::ops::Range<u16> = 10_400..22_400;
@@ -36,6 +36,9 @@ const SCRIPTS: [&str; 6] = ["eval", "evalsha", "eval_ro", "evalsha_ro", "fcall",
 pub struct Server {
     flavor: Flavor,
     port: u16,
+    /// A second port, on which it speaks TLS.
+    tls_port: Option<u16>,
+    tls: Option<Tls>,
     password: Option<String>,
     args: Vec<String>,
     environment: Vec<(&'static str, PathBuf)>,
@@ -44,9 +47,20 @@ pub struct Server {
     child: Mutex<Option<Child>>,
 }
 
+/// How a server speaks TLS, to its clients and to other servers.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    pub own: Pair,
+    /// Who has to have signed its clients' certificates.
+    pub trusted: PathBuf,
+    /// Whether clients have to show one.
+    pub mutual: bool,
+}
+
 /// Options of a server that is about to start.
 pub struct ServerBuilder {
     flavor: Flavor,
+    tls: Option<Tls>,
     password: Option<String>,
     args: Vec<String>,
     environment: Vec<(&'static str, PathBuf)>,
@@ -105,11 +119,19 @@ impl ServerBuilder {
         self
     }
 
+    /// Has it speak TLS on a port of its own, beside the plain one, which is the test's.
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
     /// Starts the server and waits until it answers.
     pub fn start(self) -> Server {
         let mut server = Server {
             flavor: self.flavor,
             port: 0,
+            tls_port: None,
+            tls: self.tls,
             password: self.password,
             args: self.args,
             environment: self.environment,
@@ -119,6 +141,7 @@ impl ServerBuilder {
         };
         for _ in 0..TRIES {
             server.port = free_port(server.kind == Kind::OfCluster);
+            server.tls_port = server.tls.is_some().then(|| free_port(server.kind == Kind::OfCluster));
             match server.launch() {
                 Ok(()) => return server,
                 Err(StartError::Foreign) => {}
@@ -138,7 +161,14 @@ impl Server {
 
     /// A server to be started with options of its own.
     pub fn builder(flavor: Flavor) -> ServerBuilder {
-        ServerBuilder { flavor, password: None, args: Vec::new(), environment: Vec::new(), kind: Kind::Alone }
+        ServerBuilder {
+            flavor,
+            tls: None,
+            password: None,
+            args: Vec::new(),
+            environment: Vec::new(),
+            kind: Kind::Alone,
+        }
     }
 
     /// The flavor for tests that need only one: 7.0, or the first there is.
@@ -154,6 +184,21 @@ impl Server {
 
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The port on which it speaks TLS.
+    pub fn tls_port(&self) -> u16 {
+        self.tls_port.expect("it was to speak TLS")
+    }
+
+    /// The port that other servers are told: of TLS, if it speaks that.
+    pub fn told_port(&self) -> u16 {
+        self.tls_port.unwrap_or(self.port)
+    }
+
+    /// The address by TLS, without a login.
+    pub fn tls_url(&self) -> String {
+        format!("rediss://127.0.0.1:{}", self.tls_port())
     }
 
     /// The server's folder: its log, and what it persists.
@@ -302,7 +347,8 @@ impl Server {
         let (folder, log) = (self.folder().display(), self.log_file());
         let common = format!("port {}\nbind 127.0.0.1\ndir {folder}\nlogfile {}\n", self.port, log.display());
         let file = self.folder().join("sentinel.conf");
-        fs::write(&file, common + lines).expect("write the sentinel's configuration");
+        let tls: String = self.tls_options().chunks(2).map(|pair| format!("{} {}\n", &pair[0][2..], pair[1])).collect();
+        fs::write(&file, common + &tls + lines).expect("write the sentinel's configuration");
         let mut command = Command::new(self.flavor.binary());
         command.arg(file).arg("--sentinel");
         command
@@ -319,8 +365,27 @@ impl Server {
         if self.flavor.guards_debug() {
             command.args(["--enable-debug-command", "local"]);
         }
+        command.args(self.tls_options());
         command.args(&self.args);
         command
+    }
+
+    fn tls_options(&self) -> Vec<String> {
+        let Some((tls, port)) = self.tls.as_ref().zip(self.tls_port) else { return Vec::new() };
+        let path = |path: &Path| path.display().to_string();
+        let yes_or_no = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
+        let mut options = vec![
+            ("--tls-port", port.to_string()),
+            ("--tls-cert-file", path(&tls.own.cert)),
+            ("--tls-key-file", path(&tls.own.key)),
+            ("--tls-ca-cert-file", path(&tls.trusted)),
+            ("--tls-auth-clients", yes_or_no(tls.mutual)),
+            ("--tls-replication", "yes".into()),
+        ];
+        if self.kind == Kind::OfCluster {
+            options.push(("--tls-cluster", "yes".into()));
+        }
+        options.into_iter().flat_map(|(option, value)| [option.to_owned(), value]).collect()
     }
 
     fn wait_until_up(&self) -> Result<(), StartError> {
@@ -366,6 +431,13 @@ impl Server {
 
     fn log_file(&self) -> PathBuf {
         self.folder().join("server.log")
+    }
+}
+
+impl Tls {
+    /// With a certificate that this authority signs.
+    pub fn by(authority: &Authority, mutual: bool) -> Tls {
+        Tls { own: authority.sign("server"), trusted: authority.file(), mutual }
     }
 }
 

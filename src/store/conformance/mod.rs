@@ -211,6 +211,11 @@ fn redis_8_2_does_what_the_model_says() {
 }
 
 #[test]
+fn valkey_8_1_does_what_the_model_says() {
+    on(Flavor::Valkey81);
+}
+
+#[test]
 fn valkey_9_1_does_what_the_model_says() {
     on(Flavor::Valkey91);
 }

@@ -10,9 +10,9 @@ use super::connect::{RedisOptions, server_info};
 use super::encode::{By, Sender, pack};
 use super::script::Script;
 use super::{decode, examine, fault, keys::keys_of};
-use crate::Error;
 use crate::settings::{Declaration, Settings};
 use crate::store::{Call, Header, StoreError, Verb, Verdict};
+use crate::{ClientBuilder, Error};
 
 const PAIRS_IN_FLIGHT: u64 = 100;
 
@@ -21,21 +21,20 @@ const PAIRS_IN_FLIGHT: u64 = 100;
 ///
 /// # Errors
 /// Whatever keeps the server from answering.
-pub fn pipelined_ceiling(url: &str, waiters: u64, seconds: f64) -> Result<f64, Error> {
-    let timeout = Duration::from_secs(5);
-    let options = RedisOptions::parse(url, timeout, timeout, false)?;
+pub fn pipelined_ceiling(at: &ClientBuilder, waiters: u64, seconds: f64) -> Result<f64, Error> {
+    let options = of_server(at)?;
     let mut bench = Bench::open(&options).map_err(to_error)?;
     let result = bench.run(waiters, seconds).map_err(to_error);
     bench.tidy();
     result
 }
 
-/// A connection to each master that the URL leads to, by its address, with `timeout` for everything.
+/// A connection to each master that this leads to, by its address.
 ///
 /// # Errors
 /// Whatever keeps one of them from being reached.
-pub fn connect_all(url: &str, timeout: Duration) -> Result<Vec<(String, redis::Connection)>, Error> {
-    let options = RedisOptions::parse(url, timeout, timeout, false)?;
+pub fn connect_all(at: &ClientBuilder) -> Result<Vec<(String, redis::Connection)>, Error> {
+    let options = of_server(at)?;
     let all = examine::connect_all(&options).map_err(to_error)?;
     Ok(all.into_iter().map(|(address, connection)| (address.to_string(), connection)).collect())
 }
@@ -43,6 +42,10 @@ pub fn connect_all(url: &str, timeout: Duration) -> Result<Vec<(String, redis::C
 /// The name of each script, and the SHA-1 by which it is called.
 pub fn script_hashes() -> Vec<(&'static str, String)> {
     super::script::all().into_iter().map(|script| (script.name, script.sha.clone())).collect()
+}
+
+fn of_server(at: &ClientBuilder) -> Result<RedisOptions, Error> {
+    at.redis_options()?.ok_or_else(|| Error::invalid("url", "it names no server"))
 }
 
 fn to_error(error: StoreError) -> Error {

@@ -11,6 +11,7 @@ use fairq::{Completion, Completions, Limiter, Permit, Request};
 use serde::{Deserialize, Serialize};
 
 use crate::exit::{Failure, Outcome};
+use crate::site::Site;
 use crate::{clock, connect, signals, term};
 
 /// How often orders are looked for while nothing is granted.
@@ -59,9 +60,9 @@ impl Plan {
 }
 
 /// Orders by stdin: `go`, `usage`, `stop`. The end of stdin is the order to leave.
-pub fn work(url: Option<&str>, args: &Args) -> Outcome {
+pub fn work(site: &Site, args: &Args) -> Outcome {
     signals::leave_to_parent();
-    let client = connect::client(connect::shared_url(url)?)?;
+    let client = connect::client(site.must_be_shared()?)?;
     client.check()?;
     let limiter = super::open(&client, &args.name, args.limit)?;
     let orders = orders()?;
