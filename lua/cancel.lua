@@ -1,6 +1,6 @@
 -- cancel: take tickets out of the queue, or give back a grant that crossed the cancel.
 -- ARGV  4.. tickets
--- Answer: ok and a letter for each, q (was queued) | h (held) | n (none). In brief: the letters.
+-- Answer: a letter for each: what it was, q (queued) | h (held) | n (none)
 
 --@include load
 local frees, strict, joins, thorough = true, false, BARE, false
@@ -11,26 +11,14 @@ for i = 4, #ARGV do
 end
 --@include enter
 
-local were = {}
+local letters, answer = '', ''
 for i = 4, #ARGV do
   local ticket, value = ARGV[i], values[i]
-  if value and call('HDEL', TICKETS, ticket) == 1 then
-    if call('ZREM', QUEUE, ticket) == 1 then
-      waiting = waiting - 1
-      were[#were + 1] = 'q'
-    else
-      if call('ZREM', HELD, ticket) == 0 then torn = 1 end
-      used, holding = max(0, used - (tonumber(string.match(value, '^%x+ (%d+)')) or 1)), holding - 1
-      were[#were + 1] = 'h'
-    end
-  else
-    call('HDEL', HASH, '-')
-    were[#were + 1] = 'n'
-  end
+  --@include withdraw
+  letters = letters .. answer
 end
+answer = letters
 
 --@include dispatch
 --@include finish
-local letters = table.concat(were)
-if same then return mine == '' and letters or letters .. ' ' .. mine end
-return { 'ok', epoch, mine, version, letters }
+--@include reply

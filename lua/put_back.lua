@@ -1,7 +1,7 @@
 -- put_back: a held ticket returns to the queue, at its original order.
 -- ARGV  4 ticket  5 the fence it was held with: doing it again does not touch a newer grant; 0 for one that was admitted
 --       locally, and is not held here
--- Answer: as acquire's, or gone
+-- Answer: see ask
 
 --@include load
 local frees, strict, joins, thorough = true, true, false, true
@@ -18,6 +18,8 @@ if its_fence ~= 0 and its_fence == tonumber(ARGV[5]) then
   waiting = waiting + 1
 end
 
+local answer
 --@include dispatch
---@include finish
 --@include ticket
+--@include finish
+--@include reply

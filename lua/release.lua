@@ -1,6 +1,6 @@
 -- release: give permits back. A permit that was taken back already frees nothing.
 -- ARGV  4.. pairs: ticket, fence
--- Answer: ok and a digit for each pair, 1 (freed) | 0 (stale). In brief: the digits.
+-- Answer: a digit for each pair, 1 (freed) | 0 (stale)
 
 --@include load
 local frees, strict, joins, thorough = true, false, false, false
@@ -11,25 +11,14 @@ for i = 4, #ARGV, 2 do
 end
 --@include enter
 
-local freed = {}
+local digits, answer = '', ''
 for i = 4, #ARGV, 2 do
-  local ticket, its_fence = ARGV[i], tonumber(fences[i] or nil)
-  -- A ticket may be named twice.
-  if its_fence and its_fence == tonumber(ARGV[i + 1]) and call('ZREM', HELD, ticket) == 1 then
-    local cost = tonumber(string.match(values[i] or '', '^%x+ (%d+)')) or 1
-    local slot_time = min(max(0, now - its_fence) * cost, 2 ^ 52)
-    hold = hold == 0 and slot_time or hold + floor((slot_time - hold) / 8) -- an average that forgets
-    call('HDEL', TICKETS, ticket)
-    used, holding = max(0, used - cost), holding - 1
-    freed[#freed + 1] = '1'
-  else
-    call('HDEL', HASH, '-')
-    freed[#freed + 1] = '0'
-  end
+  local ticket, its_fence, value, held_fence = ARGV[i], ARGV[i + 1], values[i], fences[i]
+  --@include free
+  digits = digits .. answer
 end
+answer = digits
 
 --@include dispatch
 --@include finish
-local digits = table.concat(freed)
-if same then return mine == '' and digits or digits .. ' ' .. mine end
-return { 'ok', epoch, mine, version, digits }
+--@include reply

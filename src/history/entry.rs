@@ -6,7 +6,8 @@ use ::redis::Value;
 
 use crate::settings::{Change, Declaration};
 use crate::store::model::Caller;
-use crate::store::{Call, Header, RestoreKind, Restored, Verb};
+use crate::store::redis::test_access as scripts;
+use crate::store::{Answer, Call, Header, RestoreKind, Restored, Verb};
 
 /// What the recorder has written down.
 #[derive(Clone, Debug, Default)]
@@ -84,15 +85,47 @@ impl Entry {
         self.header(3) == "1"
     }
 
-    /// What was asked: the inverse of `store::redis::encode`.
-    pub(super) fn call(&self) -> Call {
+    /// What was asked: the inverse of `store::redis::encode`. Nothing, when a parcel was sent back.
+    pub(super) fn calls(&self) -> Vec<Call> {
         let header = Header {
             epoch: number(self.header(2)),
             bare: self.args[2].starts_with('1'),
             version: number(self.header(4)),
             declaration: Arc::new(declaration(self.header(5))),
         };
-        Call { limiter: self.key.as_str().into(), header, verb: self.verb() }
+        let call = |verb| Call { limiter: self.key.as_str().into(), header: header.clone(), verb };
+        match self.script.as_str() {
+            "parcel" if self.answer.len() > 1 && self.answer[0] == "apart" => Vec::new(),
+            "parcel" => self.parcel().into_iter().map(call).collect(),
+            _ => vec![call(self.verb())],
+        }
+    }
+
+    /// The verbs of a parcel (`lua/parcel.lua`).
+    fn parcel(&self) -> Vec<Verb> {
+        let mut args = self.args[4..].iter();
+        let mut next = || args.next().expect("as many tickets as letters");
+        let verb = |letter| match letter {
+            'r' => Verb::Release(vec![(ticket(next()), number(next()))]),
+            'c' => Verb::Cancel(vec![ticket(next())]),
+            'a' | 'b' => {
+                Verb::Acquire { no: ticket(next()), cost: 1, may_wait: letter == 'a', order: 0, label: "".into() }
+            }
+            _ => Verb::Acquire {
+                no: ticket(next()),
+                cost: number(next()),
+                may_wait: letter == 'x',
+                order: number(next()),
+                label: next().as_str().into(),
+            },
+        };
+        self.args[3].chars().map(verb).collect()
+    }
+
+    /// The answers to its calls; what was told on the way is with the last.
+    pub(super) fn answers(&self, calls: &[Call]) -> Vec<Answer> {
+        let calls: Vec<&Call> = calls.iter().collect();
+        scripts::read_all(&calls, &self.value())
     }
 
     /// A sync that asks for a message to itself, and is reminded of what it holds.
@@ -101,7 +134,7 @@ impl Entry {
     }
 
     /// The answer as it was sent.
-    pub(super) fn value(&self) -> Value {
+    fn value(&self) -> Value {
         let text = |text: &String| Value::BulkString(text.clone().into());
         match &self.answer[..] {
             [brief] => text(brief),

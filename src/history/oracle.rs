@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::entry::{Entry, HELD, QUEUE, Write, number};
-use crate::store::redis::test_access as scripts;
 use crate::store::{Notice, Verb, Verdict};
 
 #[derive(Clone, Copy, Debug)]
@@ -84,13 +83,16 @@ impl Oracle {
     fn learn(&mut self, entry: &Entry) {
         let args = &entry.args;
         match entry.script.as_str() {
-            "acquire" => {
-                let call = entry.call();
-                let (ticket, Verb::Acquire { cost, label, .. }) = (&args[3], &call.verb) else { return };
-                self.costs.insert(ticket.clone(), *cost);
-                self.labels.insert(ticket.clone(), label.to_string());
-                if let Verdict::Granted { order, .. } = scripts::read(&call, entry.value()).verdict {
-                    self.orders.insert(ticket.clone(), order);
+            "acquire" | "parcel" => {
+                let calls = entry.calls();
+                for (call, answer) in calls.iter().zip(entry.answers(&calls)) {
+                    let Verb::Acquire { no, cost, label, .. } = &call.verb else { continue };
+                    let ticket = format!("{}:{no}", args[0]);
+                    self.costs.insert(ticket.clone(), *cost);
+                    self.labels.insert(ticket.clone(), label.to_string());
+                    if let Verdict::Granted { order, .. } = answer.verdict {
+                        self.orders.insert(ticket, order);
+                    }
                 }
             }
             "restore" => {
@@ -134,7 +136,7 @@ impl Oracle {
         if self.held.contains_key(ticket) {
             return Err(format!("P2: {ticket} is held, and waits"));
         }
-        if entry.script == "acquire" && entry.args.get(5).is_none_or(|order| order == "0") && order <= self.last_order {
+        if asks_for(entry, ticket) == Some(0) && order <= self.last_order {
             return Err(format!("P6: a newcomer has order {order}, after {}", self.last_order));
         }
         self.last_order = self.last_order.max(order);
@@ -152,8 +154,8 @@ impl Oracle {
         let admitted = self.leaving.take().is_some_and(|leaving| leaving == ticket);
         match entry.script.as_str() {
             _ if admitted => {}
-            "acquire" if entry.args[3] == ticket => {} // at once
-            "restore" => return Ok(()),                // it was granted before
+            _ if asks_for(entry, ticket).is_some() => {} // at once
+            "restore" => return Ok(()),                  // it was granted before
             other => return Err(format!("{other} gave a permit to {ticket}, which did not wait")),
         }
         let used: u64 = self.held.values().map(|hold| hold.cost).sum();
@@ -173,4 +175,12 @@ impl Oracle {
         self.grants.insert(fence, Grant { label, order });
         Ok(())
     }
+}
+
+/// The order from before that an acquire names; 0: it is new.
+fn asks_for(entry: &Entry, ticket: &str) -> Option<u64> {
+    entry.calls().iter().find_map(|call| match &call.verb {
+        Verb::Acquire { no, order, .. } if format!("{}:{no}", entry.args[0]) == ticket => Some(*order),
+        _ => None,
+    })
 }

@@ -44,14 +44,20 @@ impl Replay {
                 self.model.expire(&member.as_str().into());
             }
         }
-        let (call, caller) = (entry.call(), entry.caller());
-        let (mut expected, others) = self.model.call(&caller, &call.header, &call.verb, entry.wall);
-        if entry.is_probe() && expected.verdict != Verdict::Resync {
-            remind(&mut expected, before, &caller.instance);
+        let (calls, caller) = (entry.calls(), entry.caller());
+        let (mut expected, mut others) = (Vec::new(), Vec::new());
+        for call in &calls {
+            let (answer, told) = self.model.call(&caller, &call.header, &call.verb, entry.wall);
+            expected.push(answer);
+            others.extend(told);
         }
-        self.hurry(&mut expected, entry);
-        let got = sorted(scripts::read(&call, entry.value()));
-        let expected = sorted(expected);
+        if let [only] = &mut expected[..] {
+            if entry.is_probe() && only.verdict != Verdict::Resync {
+                remind(only, before, &caller.instance);
+            }
+            self.hurry(only, entry);
+        }
+        let (got, expected) = (sorted(entry.answers(&calls)), sorted(expected));
         if got != expected {
             return Err(format!("the server answered\n{got:?}\nand the model\n{expected:?}"));
         }
@@ -94,14 +100,18 @@ fn remind(answer: &mut Answer, before: &Oracle, instance: &str) {
     }
 }
 
-/// The order of an answer's notices says nothing.
-fn sorted(mut answer: Answer) -> Answer {
+/// The order of notices says nothing; those of a parcel come with its last answer.
+fn sorted(mut answers: Vec<Answer>) -> Vec<Answer> {
+    let mut notices: Vec<Notice> = answers.iter_mut().flat_map(|answer| std::mem::take(&mut answer.notices)).collect();
     let number = |notice: &Notice| match *notice {
         Notice::Granted { no, .. }
         | Notice::Impossible { no, .. }
         | Notice::PermitRevoked { no }
         | Notice::PlaceRevoked { no } => no,
     };
-    answer.notices.sort_by_key(number);
-    answer
+    notices.sort_by_key(number);
+    if let Some(last) = answers.last_mut() {
+        last.notices = notices;
+    }
+    answers
 }

@@ -2,6 +2,7 @@
 //! the world moves. The commands, what is made of the answers, and what is sent once more, are the real ones.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use crate::Error;
 use crate::clock::Nanos;
 use crate::status::ServerInfo;
 use crate::store::model::Caller;
-use crate::store::redis::test_access::{self, Passes};
+use crate::store::redis::test_access::{self, Parcel, Passes};
 use crate::store::{Call, Listener, Reply, Store, StoreError};
 use crate::sync::Mutex;
 
@@ -160,7 +161,7 @@ pub(super) struct Round {
     /// Nothing was sent a second time yet.
     pub is_first: bool,
     /// What this pass has sent, and has no answer yet.
-    unanswered: VecDeque<usize>,
+    unanswered: VecDeque<Range<usize>>,
 }
 
 impl Round {
@@ -170,18 +171,22 @@ impl Round {
         Round { id, calls, replies, passes, is_first: true, unanswered: VecDeque::new() }
     }
 
-    /// The commands of this pass, each with its call's number.
+    /// The commands of this pass, each with its first call's number.
     pub(super) fn commands(&mut self, caller: &Caller, says: (bool, bool)) -> Vec<(usize, ::redis::Cmd)> {
-        let calls = self.passes.calls(|index| &self.calls[index].verb);
-        self.unanswered = calls.iter().map(|(index, _)| *index).collect();
-        let command = |(index, by): (usize, _)| (index, test_access::sent(&self.calls[index], caller, by, says));
-        calls.into_iter().map(command).collect()
+        let (calls, parcels) = self.passes.parcels(|index| (&self.calls[index], false));
+        self.unanswered = parcels.iter().map(|parcel| parcel.place.clone()).collect();
+        let command = |parcel: Parcel| {
+            let number = self.passes.number(parcel.place.start);
+            (number, test_access::sent(&calls[parcel.place], caller, parcel.by, says))
+        };
+        parcels.into_iter().map(command).collect()
     }
 
     /// The next answer of this pass. True: the pass is over.
     pub(super) fn take(&mut self, value: Value) -> bool {
-        if let Some(index) = self.unanswered.pop_front() {
-            self.passes.take(index, &self.calls[index], value);
+        if let Some(place) = self.unanswered.pop_front() {
+            let calls: Vec<&Call> = place.clone().map(|place| &self.calls[self.passes.number(place)]).collect();
+            self.passes.take(place, &calls, value);
         }
         self.unanswered.is_empty()
     }

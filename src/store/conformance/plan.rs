@@ -17,6 +17,8 @@ pub(super) enum Op {
         declares: Option<u64>,
         verb: Plan,
     },
+    /// Several requests of one instance, which may travel together.
+    Parcel(usize, Vec<Plan>),
     /// The instance's lease ends.
     Expire(usize),
     EndGrace,
@@ -102,8 +104,17 @@ pub(super) fn ops(timed: bool) -> impl Strategy<Value = Vec<Op>> {
     let declares = prop::option::weighted(0.1, 1..5u64);
     let verb = (instance.clone(), knows, prop::bool::weighted(0.4), declares, plans())
         .prop_map(|(instance, knows, bare, declares, verb)| Op::Verb { instance, knows, bare, declares, verb });
+    let no = 1..7u64;
+    let request = prop_oneof![
+        3 => (no.clone(), prop_oneof![3 => Just(1u64), 1 => 2..4u64], prop::bool::weighted(0.8), prop::bool::weighted(0.1))
+            .prop_map(|(no, cost, may_wait, old_order)| Plan::Acquire { no, cost, may_wait, old_order }),
+        3 => no.clone().prop_map(|no| Plan::Release(vec![(no, true)])),
+        1 => no.prop_map(|no| Plan::Cancel(vec![no])),
+    ];
+    let parcel = (instance.clone(), prop::collection::vec(request, 2..5)).prop_map(|(i, plans)| Op::Parcel(i, plans));
     let op = prop_oneof![
         40 => verb,
+        10 => parcel,
         2 => instance.clone().prop_map(Op::Expire),
         3 => Just(Op::EndGrace),
         1 => Just(Op::Lose),

@@ -42,6 +42,7 @@ impl Twins {
     pub(super) fn apply(&mut self, op: &Op) {
         match op {
             Op::Verb { instance, knows, bare, declares, verb } => self.verb(*instance, *knows, *bare, *declares, verb),
+            Op::Parcel(instance, plans) => self.parcel(*instance, plans),
             Op::Expire(instance) => {
                 self.redis.expire(INSTANCES[*instance]);
                 self.model.expire(&INSTANCES[*instance].into());
@@ -137,6 +138,41 @@ impl Twins {
         assert_eq!(self.redis.state(), self.model.state(), "state after {plan:?} by {instance}");
     }
 
+    /// What the calls of a parcel come to, and what they leave, is as if each had come by itself.
+    fn parcel(&mut self, instance: usize, plans: &[Plan]) {
+        let now = self.clock.unwrap_or_else(wall);
+        let caller = self.caller(instance, false, now);
+        let calls = |memory: &Memory| -> Vec<Call> {
+            let header = || memory.header(instance, Knows::Latest, false, None);
+            plans
+                .iter()
+                .map(|plan| Call { limiter: LIMITER.into(), header: header(), verb: memory.verb(instance, plan) })
+                .collect()
+        };
+        self.redis.wire.set_wall(now);
+        let Some(got) = self.redis.parcel(&caller, &calls(&self.redis.memory)) else {
+            return plans.iter().for_each(|plan| self.verb(instance, Knows::Latest, false, None, plan));
+        };
+        let (mut expected, mut others) = (Vec::new(), Vec::new());
+        for call in calls(&self.model_memory) {
+            let (answer, told) = self.model.call(&caller, &call.header, &call.verb, now);
+            expected.push(answer);
+            others.extend(told);
+        }
+        expected.iter().for_each(|answer| self.model_memory.learn(instance, answer));
+        got.iter().for_each(|answer| self.redis.memory.learn(instance, answer));
+        let (got, expected) = (told_last(got), told_last(expected));
+        match self.clock {
+            Some(_) => assert_eq!(got, expected, "answers to {plans:?} by {instance}"),
+            None => {
+                let timeless = |answers: Vec<Answer>| answers.into_iter().map(timeless).collect::<Vec<_>>();
+                assert_eq!(timeless(got), timeless(expected), "answers to {plans:?} by {instance}");
+            }
+        }
+        self.compare_messages(others);
+        assert_eq!(self.redis.state(), self.model.state(), "state after {plans:?} by {instance}");
+    }
+
     pub(super) fn compare_messages(&mut self, expected: Vec<(Arc<str>, Notice)>) {
         let heard = self.redis.heard(expected.len());
         let exact = self.clock;
@@ -158,6 +194,15 @@ impl Twins {
         want.sort_by(|a, b| a.0.cmp(&b.0));
         assert_eq!(got, want, "what others were told");
     }
+}
+
+/// All that was told on the way comes with the last answer.
+fn told_last(mut answers: Vec<Answer>) -> Vec<Answer> {
+    let notices = answers.iter_mut().flat_map(|answer| std::mem::take(&mut answer.notices)).collect();
+    let Some(mut last) = answers.pop() else { return answers };
+    last.notices = notices;
+    answers.push(sorted(last));
+    answers
 }
 
 /// An answer as it is; but the order of its notices says nothing.

@@ -123,6 +123,15 @@ impl Redis {
         }
     }
 
+    /// `None`: they have to come one by one, and nothing was done.
+    pub(super) fn parcel(&mut self, caller: &Caller, calls: &[Call]) -> Option<Vec<Answer>> {
+        let calls: Vec<&Call> = calls.iter().collect();
+        scripts::read_parcel(
+            &calls,
+            &self.wire.ask(&scripts::sent(&calls, caller, scripts::By::Source, (false, false))),
+        )
+    }
+
     pub(super) fn is_refused(&mut self, caller: &Caller, call: &Call) -> bool {
         is_oom(&self.ask_when_full(&scripts::command(call, caller)))
     }

@@ -144,7 +144,7 @@ impl Bench {
             if by == By::Source {
                 self.loaded.push(name);
             }
-            pack(call, &from, by, &mut bytes);
+            pack(&[call], &from, by, &mut bytes);
         }
         self.connection.send_packed_command(&bytes).map_err(|e| fault::of_connect(&e))?;
         let mut granted = Vec::new();

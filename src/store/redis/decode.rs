@@ -62,22 +62,55 @@ pub(super) fn answer(call: &Call, value: Value) -> Read<Answer> {
 /// The answer to one who knows epoch and version, and was told no others.
 fn in_brief(call: &Call, text: &str) -> Read<Answer> {
     let (told, words) = text.split_once(' ').unwrap_or((text, ""));
-    let verdict = match (&call.verb, told.get(..1)) {
-        (Verb::Acquire { .. }, Some("g")) => {
-            let [fence, order] = numbers(&told[1..])?;
+    brief(call, told, notices(words)?)
+}
+
+fn brief(call: &Call, told: &str, notices: Vec<Notice>) -> Read<Answer> {
+    let verdict = request_verdict(&call.verb, told)?;
+    Ok(Answer { epoch: call.header.epoch, version: call.header.version, notices, verdict })
+}
+
+/// The answers to the calls of a parcel. `None`: they have to be sent one by one.
+pub(super) fn answers(calls: &[&Call], value: &Value) -> Read<Option<Vec<Answer>>> {
+    let Value::BulkString(bytes) = value else { return Ok(None) };
+    let text = std::str::from_utf8(bytes).map_err(|e| Garbled(e.to_string()))?;
+    let (told, words) = text.split_once(' ').unwrap_or((text, ""));
+    let mut answers = Vec::with_capacity(calls.len());
+    for (call, told) in calls.iter().zip(told.split(';')) {
+        answers.push(brief(call, told, Vec::new())?);
+    }
+    match answers.last_mut() {
+        // Whatever was granted on the way is told after all of them.
+        Some(last) if calls.len() == told.split(';').count() => last.notices = notices(words)?,
+        _ => return Err(Garbled::about(&text, " are not the answers")),
+    }
+    Ok(Some(answers))
+}
+
+/// See `lua/lib/ask.lua`, `free.lua` and `withdraw.lua`.
+fn request_verdict(verb: &Verb, told: &str) -> Read<Verdict> {
+    let (letter, rest) = told.split_at_checked(1).unwrap_or((told, ""));
+    let estimate = |millis: i64| u64::try_from(millis).ok().map(Duration::from_millis);
+    Ok(match (verb, letter) {
+        (Verb::Release(_), _) => Verdict::Released(freed(told)?),
+        (Verb::Cancel(_), _) => Verdict::Cancelled(cancelled(told)?),
+        (Verb::Acquire { .. } | Verb::PutBack { .. }, "g") => {
+            let [fence, order] = numbers(rest)?;
             Verdict::Granted { fence: count(fence)?, order: count(order)? }
         }
-        (Verb::Acquire { .. }, Some("q")) => {
-            let [order, position, estimate] = numbers(&told[1..])?;
-            let estimate = u64::try_from(estimate).ok().map(Duration::from_millis);
-            Verdict::Queued { order: count(order)?, position: count(position)?, estimate }
+        (Verb::Acquire { .. } | Verb::PutBack { .. }, "q") => {
+            let [order, position, millis] = numbers(rest)?;
+            Verdict::Queued { order: count(order)?, position: count(position)?, estimate: estimate(millis) }
         }
-        (Verb::Release(_), Some(_)) => Verdict::Released(freed(told)?),
-        (Verb::Cancel(_), Some(_)) => Verdict::Cancelled(cancelled(told)?),
-        _ => return Err(Garbled::about(&text, " is no answer")),
-    };
-    let (epoch, version) = (call.header.epoch, call.header.version);
-    Ok(Answer { epoch, version, notices: notices(words)?, verdict })
+        (Verb::Acquire { .. }, "b") => Verdict::Busy,
+        (Verb::Acquire { .. }, "x") => Verdict::Impossible { limit: count(numbers::<1>(rest)?[0])? },
+        (Verb::Acquire { .. }, "f") => {
+            let [waiting, max_queue, millis] = numbers(rest)?;
+            Verdict::Full { waiting: count(waiting)?, max_queue: count(max_queue)?, retry_after: estimate(millis) }
+        }
+        (Verb::Acquire { .. } | Verb::PutBack { .. }, "n") => Verdict::Gone,
+        _ => return Err(Garbled::about(&told, " is no answer")),
+    })
 }
 
 /// So many numbers, with commas between them.
@@ -117,9 +150,9 @@ fn cancelled(letters: &str) -> Read<Vec<Was>> {
 
 fn verdict(verb: &Verb, word: &str, fields: &mut Fields) -> Read<Verdict> {
     Ok(match (verb, word) {
-        (Verb::Acquire { .. } | Verb::PutBack { .. }, _) => ticket_verdict(word, fields)?,
-        (Verb::Release(_), "ok") => Verdict::Released(freed(&fields.text()?)?),
-        (Verb::Cancel(_), "ok") => Verdict::Cancelled(cancelled(&fields.text()?)?),
+        (Verb::Acquire { .. } | Verb::PutBack { .. } | Verb::Release(_) | Verb::Cancel(_), "ok") => {
+            request_verdict(verb, &fields.text()?)?
+        }
         (Verb::Sync { .. }, "ok") => Verdict::Synced(Synced {
             config: match fields.text()?.as_str() {
                 "" => None,
@@ -137,20 +170,6 @@ fn verdict(verb: &Verb, word: &str, fields: &mut Fields) -> Read<Verdict> {
         (Verb::Status, "ok") => Verdict::Status(status(fields)?),
         (Verb::List { .. }, "ok") => list(fields)?,
         (Verb::Position(_), "ok") => Verdict::Positions(fields.rest(|f| Ok((f.number()?, f.millis()?)))?),
-        _ => return Err(Garbled::about(&word, " is no verdict")),
-    })
-}
-
-fn ticket_verdict(word: &str, fields: &mut Fields) -> Read<Verdict> {
-    Ok(match word {
-        "granted" => Verdict::Granted { fence: fields.number()?, order: fields.number()? },
-        "queued" => Verdict::Queued { order: fields.number()?, position: fields.number()?, estimate: fields.millis()? },
-        "busy" => Verdict::Busy,
-        "impossible" => Verdict::Impossible { limit: fields.number()? },
-        "full" => {
-            Verdict::Full { waiting: fields.number()?, max_queue: fields.number()?, retry_after: fields.millis()? }
-        }
-        "gone" => Verdict::Gone,
         _ => return Err(Garbled::about(&word, " is no verdict")),
     })
 }

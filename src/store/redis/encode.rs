@@ -74,18 +74,19 @@ impl Sink for Packed<'_> {
     }
 }
 
-/// Appends the command that carries out a call.
-pub(super) fn pack(call: &Call, from: &Sender<'_>, by: By, to: &mut Vec<u8>) {
+/// Appends the command that carries out a call, or a parcel of them.
+pub(super) fn pack(calls: &[&Call], from: &Sender<'_>, by: By, to: &mut Vec<u8>) {
     let mut count = Count(0);
-    command(call, from, by, &mut count);
+    command(calls, from, by, &mut count);
     let mut packed = Packed(to);
     packed.head(b'*', count.0);
-    command(call, from, by, &mut packed);
+    command(calls, from, by, &mut packed);
 }
 
-/// The command that carries out a call.
-pub(super) fn command(call: &Call, from: &Sender<'_>, by: By, to: &mut impl Sink) {
-    let script = Script::of(&call.verb);
+/// The command that carries out a call, or a parcel of them.
+pub(super) fn command(calls: &[&Call], from: &Sender<'_>, by: By, to: &mut impl Sink) {
+    let [call, more @ ..] = calls else { return };
+    let script = Script::for_calls(calls);
     match by {
         By::Sha => [&["EVALSHA"], &[script.sha.as_str()]].map(|word| to.arg(word)),
         By::Source => [&["EVAL"], &[script.source.as_str()]].map(|word| to.arg(word)),
@@ -99,7 +100,32 @@ pub(super) fn command(call: &Call, from: &Sender<'_>, by: By, to: &mut impl Sink
     header(call, from, to);
     let may_wait = matches!(call.verb, Verb::Acquire { may_wait: true, .. });
     to.arg(&[digit(call.header.bare), digit(may_wait), itoa::Buffer::new().format(from.sent)]);
-    arguments(&call.verb, from, to);
+    if more.is_empty() {
+        return arguments(&call.verb, from, to);
+    }
+    let letters: Vec<&str> = calls.iter().filter_map(|call| letter(call)).collect();
+    to.arg(&letters);
+    calls.iter().for_each(|call| arguments(&call.verb, from, to));
+}
+
+/// What a call is in a parcel. `None`: it has to come by itself.
+pub(super) fn letter(call: &Call) -> Option<&'static str> {
+    match &call.verb {
+        Verb::Acquire { may_wait, .. } => Some(match (is_plain(&call.verb), *may_wait) {
+            (true, true) => "a",
+            (true, false) => "b",
+            (false, true) => "x",
+            (false, false) => "y",
+        }),
+        Verb::Release(permits) if permits.len() == 1 => Some("r"),
+        Verb::Cancel(tickets) if tickets.len() == 1 => Some("c"),
+        _ => None,
+    }
+}
+
+/// Of an acquire: there is nothing to say but its ticket.
+fn is_plain(verb: &Verb) -> bool {
+    matches!(verb, Verb::Acquire { cost: 1, order: 0, label, .. } if label.is_empty())
 }
 
 fn digit(yes: bool) -> &'static str {
@@ -143,7 +169,7 @@ fn arguments(verb: &Verb, from: &Sender<'_>, to: &mut impl Sink) {
     match verb {
         Verb::Acquire { no, cost, order, label, .. } => {
             name(*no, from, to);
-            if *cost != 1 || *order != 0 || !label.is_empty() {
+            if !is_plain(verb) {
                 to.number(*cost);
                 to.number(*order);
                 to.arg(&[label]);

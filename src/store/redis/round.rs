@@ -8,8 +8,8 @@ use redis::Value;
 
 use super::encode::{Sender, pack};
 use super::line::Open;
-use super::passes::Passes;
 pub(super) use super::passes::Said;
+use super::passes::{Parcel, Passes};
 use super::router::Router;
 use super::server_time::ServerTime;
 use crate::store::Call;
@@ -88,18 +88,19 @@ impl<'a> Round<'a> {
 
     /// `Err`: what ended the connection.
     fn pass(&mut self, patience: Duration) -> Result<(), String> {
-        let (which, bytes) = self.packed();
+        let (calls, parcels) = self.passes.parcels(|index| self.calls[index]);
+        let bytes = self.packed(&calls, &parcels);
         let started = Instant::now();
         self.open.connection.send_packed_command(&bytes).map_err(|error| error.to_string())?;
-        for index in which {
+        for Parcel { place, .. } in parcels {
             if started.elapsed() > patience {
                 return Err("the server is too slow".into());
             }
-            let value = self.receive(index).map_err(|error| {
+            let value = self.receive(self.passes.number(place.start)).map_err(|error| {
                 self.timed_out = error.is_timeout();
                 error.to_string()
             })?;
-            self.passes.take(index, self.calls[index].0, value);
+            self.passes.take(place.clone(), &calls[place], value);
         }
         Ok(())
     }
@@ -111,20 +112,17 @@ impl<'a> Round<'a> {
         self.open.connection.recv_response()
     }
 
-    /// The calls of this pass, and their commands.
-    fn packed(&self) -> (Vec<usize>, Vec<u8>) {
+    fn packed(&self, calls: &[&Call], parcels: &[Parcel]) -> Vec<u8> {
         let Open { run_id, generation, time, .. } = &*self.open;
         let (instance, probe, listens) = (&self.router.instance, self.probe, self.router.probe.listens_on(run_id));
         let from = Sender { instance, generation: *generation, run_id, probe, listens, sent: time.now() };
-        let which = self.passes.calls(|index| &self.calls[index].0.verb);
-        let mut bytes = Vec::with_capacity(which.len() * 256);
-        for (index, by) in &which {
-            let (call, asking) = self.calls[*index];
-            if asking {
+        let mut bytes = Vec::with_capacity(parcels.len() * 512);
+        for Parcel { place, by } in parcels {
+            if self.calls[self.passes.number(place.start)].1 {
                 redis::cmd("ASKING").write_packed_command(&mut bytes);
             }
-            pack(call, &from, *by, &mut bytes);
+            pack(&calls[place.clone()], &from, *by, &mut bytes);
         }
-        (which.into_iter().map(|(index, _)| index).collect(), bytes)
+        bytes
     }
 }

@@ -2,7 +2,8 @@
 
 use redis::{Cmd, Value};
 
-use super::encode::{By, Sender, Sink};
+pub(crate) use super::encode::By;
+use super::encode::{Sender, Sink};
 use super::passes::Said;
 use super::{decode, encode, keys};
 use crate::store::model::Caller;
@@ -10,12 +11,12 @@ use crate::store::{Answer, Call, Notice, StoreError};
 
 /// The command that carries out a call, with the script's source.
 pub(crate) fn command(call: &Call, caller: &Caller) -> Cmd {
-    words(call, &sender(caller, (false, false)), By::Source)
+    words(&[call], &sender(caller, (false, false)), By::Source)
 }
 
-fn words(call: &Call, from: &Sender<'_>, by: By) -> Cmd {
+fn words(calls: &[&Call], from: &Sender<'_>, by: By) -> Cmd {
     let mut cmd = Cmd::new();
-    encode::command(call, from, by, &mut cmd);
+    encode::command(calls, from, by, &mut cmd);
     cmd
 }
 
@@ -27,7 +28,7 @@ impl Sink for Cmd {
 
 /// The same of one who listens to its channel on this server.
 pub(crate) fn command_of_listener(call: &Call, caller: &Caller) -> Cmd {
-    words(call, &sender(caller, (false, true)), By::Source)
+    words(&[call], &sender(caller, (false, true)), By::Source)
 }
 
 fn sender(caller: &Caller, (probe, listens): (bool, bool)) -> Sender<'_> {
@@ -39,9 +40,26 @@ pub(crate) fn read(call: &Call, value: Value) -> Answer {
     decode::answer(call, value).expect("an answer as the script promises it")
 }
 
+/// The answers to a parcel, which was not sent back.
+pub(crate) fn read_all(calls: &[&Call], value: &Value) -> Vec<Answer> {
+    match calls {
+        [] => Vec::new(),
+        [call] => vec![read(call, value.clone())],
+        _ => read_parcel(calls, value).expect("it was not sent back"),
+    }
+}
+
+/// `None`: it was sent back.
+pub(crate) fn read_parcel(calls: &[&Call], value: &Value) -> Option<Vec<Answer>> {
+    if let Value::ServerError(error) = value {
+        panic!("{calls:?}: {} {:?}", error.code(), error.details());
+    }
+    decode::answers(calls, value).expect("answers as the script promises them")
+}
+
 /// The command as the link sends it; with a probe, and of one who listens.
-pub(crate) fn sent(call: &Call, caller: &Caller, by: By, says: (bool, bool)) -> Cmd {
-    words(call, &sender(caller, says), by)
+pub(crate) fn sent(calls: &[&Call], caller: &Caller, by: By, says: (bool, bool)) -> Cmd {
+    words(calls, &sender(caller, says), by)
 }
 
 /// What was said to each call of a round, by a server that is no cluster's.
@@ -53,7 +71,7 @@ pub(crate) fn answers(passes: Passes) -> Vec<Result<Answer, StoreError>> {
     passes.end().into_iter().map(answer).collect()
 }
 
-pub(crate) use super::passes::Passes;
+pub(crate) use super::passes::{Parcel, Passes};
 pub(crate) use super::script::{files as script_files, with_other as scripts_with_other};
 
 /// The limiter, its epoch, and what a message tells of it.
