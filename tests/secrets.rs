@@ -83,6 +83,8 @@ fn passwords_are_told_to_nobody_whatever_happens() {
 
     let said = SAID.lock().expect("no panic in it");
     assert!(said.contains("fairq::"), "nothing was heard:\n{said}");
+    // Of the password file, when the server did not take any more what was in it; and when it did again.
+    assert!(said.contains("not let in any more") && said.contains("let in again"), "operators are not told:\n{said}");
     let secrets = || keys.iter().map(String::as_str).chain([SECRET]);
     let lines: Vec<&str> = said.lines().filter(|line| secrets().any(|secret| line.contains(secret))).collect();
     assert!(lines.is_empty(), "{lines:#?}");
