@@ -9,7 +9,8 @@ local frees, strict, joins = true, true, true
 --@include enter
 
 call('HDEL', HASH, '-')
-my_expiry = now + lease
+-- Who does not know yet that the lease is shorter now goes on believing in the old one, should the answer get lost.
+my_expiry = tonumber(ARGV[7]) == version and now + lease or max(my_expiry, now + lease)
 due = min(due, my_expiry)
 call('ZADD', INSTANCES, my_expiry, ME)
 if ARGV[8] == '1' and not raised then
