@@ -25,6 +25,7 @@ for i = 4, #ARGV, 6 do
   end
   local value = call('HGET', TICKETS, ticket)
   if not value then
+    if place == 0 then place = max(order + 1, now) end -- admitted locally before it was ever in line
     order = max(order, place)
     if kind == 'l' then its_fence = max(fence + 1, now) end
     local held = kind == 'l' or kind == 'h' and (now < grace or used + cost <= limit)

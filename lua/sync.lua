@@ -10,6 +10,8 @@ local frees, strict, joins, thorough = true, true, true, true
 --@include enter
 
 call('HDEL', HASH, '-')
+-- Who does not know yet that the lease is shorter now goes on believing in the old one, should the answer get lost.
+if tonumber(ARGV[4]) == version then my_expiry = 0 end
 --@include renew
 --@include record
 if ARGV[5] == '1' and not raised then

@@ -92,7 +92,7 @@ impl Engine {
         let of_now = answer.verdict != Verdict::Resync && answer.epoch == state.epoch && !state.restoring();
         if let Some(sent_at) = alive_from.filter(|_| of_now) {
             // What every verb leaves its caller, at least.
-            self.confirm_until(turn, limiter, sent_at + state.lease() / 4 * 3);
+            self.confirm_until(turn, limiter, sent_at + state.lease_known(answer.version) / 4 * 3);
         }
         for notice in &answer.notices {
             self.take_notice(turn, limiter, answer.epoch, *notice);

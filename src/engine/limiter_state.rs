@@ -131,6 +131,16 @@ impl LimiterState {
         self.settings.lease * 1_000_000
     }
 
+    /// The lease by which an answer may be judged that comes with this version of the configuration: another version may have
+    /// a shorter one, and the sync that tells is on its way. Before the first, what was declared is believed for a moment.
+    pub(crate) fn lease_known(&self, version: u64) -> Nanos {
+        match self.version {
+            known if known == version => self.lease(),
+            0 => self.lease().min(1_000_000_000),
+            _ => 0,
+        }
+    }
+
     /// The store counts us alive until `at`, at least.
     pub(crate) fn confirm_until(&mut self, at: Nanos) {
         self.core.valid_until.fetch_max(at, Ordering::AcqRel);

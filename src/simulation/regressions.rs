@@ -146,6 +146,22 @@ fn what_comes_back_over_the_limit_is_counted() {
     }
 }
 
+/// A permit that was admitted locally before it was ever in line has no order. Put back, it stood before everybody, and where no sweep
+/// looked.
+#[test]
+fn a_local_permit_gets_a_place_when_it_is_counted() {
+    let mut server = Server::new(1);
+    let bobs = server.call(("bob", 1), 0, true, acquire(1));
+    server.call(("cy", 1), bobs.epoch, true, acquire(1));
+    server.now += 1000;
+    let back = server.call(("ann", 1), bobs.epoch, false, brought_back(RestoreKind::Local, 1, (0, 0))).verdict;
+    let Verdict::Restored(all) = back else { panic!("{back:?}") };
+    let [Standing::Held { fence, order }] = all[..] else { panic!("{all:?}") };
+    assert_eq!(order, server.now);
+    let again = server.call(("ann", 1), bobs.epoch, false, Verb::PutBack { no: 1, fence }).verdict;
+    assert!(matches!(again, Verdict::Queued { order, position: 2, .. } if order == server.now), "{again:?}");
+}
+
 /// A permit that was admitted locally has no fence, and its ticket may still be queued here.
 #[test]
 fn a_local_permit_that_is_put_back_takes_nothing_with_it() {

@@ -255,7 +255,9 @@ impl World {
     }
 
     fn reconfigure(&mut self, i: usize, limiter: usize) {
-        let change = match self.rng.between(0, 5) {
+        let lease = self.terms.lease.as_millis() as u64;
+        let change = match self.rng.between(0, 6) {
+            6 => Change::new().lease(Duration::from_millis(self.rng.between(lease / 4, 2 * lease))),
             0..=2 => Change::new().limit(self.rng.between(0, 5)),
             3 => Change::new().pause(),
             4 => Change::new().resume(),

@@ -200,7 +200,7 @@ impl Memory {
                 let one = |(no, kind): &(u64, RestoreKind)| Restored {
                     kind: *kind,
                     no: *no,
-                    order: self.order(instance, *no),
+                    order: if *kind == RestoreKind::Local && no % 2 == 0 { 0 } else { self.order(instance, *no) },
                     fence: self.fence(instance, *no),
                     cost: 1 + no % 2,
                     label: label(*no),

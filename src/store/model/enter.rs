@@ -17,6 +17,17 @@ const SHORTEST_SPAN: u64 = 6_000_000;
 /// A command that was under way for no longer than this, in microseconds, is none that its sender has given up.
 const PROMPT: u64 = 100_000;
 
+/// For how long an instance is believed in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Renewal {
+    /// Three quarters of a lease, at least.
+    Enough,
+    /// A lease, at least.
+    Full,
+    /// A lease, also if it was more before.
+    Anew,
+}
+
 /// What a verb needs of its caller.
 pub(super) struct Needs {
     /// The verb means nothing before the caller's tickets are known.
@@ -169,7 +180,7 @@ impl Model {
             let Some(record) = self.instances.get_mut(&caller.instance) else { return };
             let raised = record.generation < caller.generation;
             record.generation = caller.generation;
-            self.renew(&caller.instance, false);
+            self.renew(&caller.instance, Renewal::Enough);
             if raised {
                 self.remind(&caller.instance);
             }
@@ -196,10 +207,13 @@ impl Model {
         }
     }
 
-    pub(super) fn renew(&mut self, instance: &Arc<str>, full: bool) {
-        let Some(record) = self.instances.get(instance) else { return };
-        if full || record.expiry < self.now + self.lease_us() * 3 / 4 {
-            self.set_expiry(instance, self.now + self.lease_us());
+    pub(super) fn renew(&mut self, instance: &Arc<str>, how: Renewal) {
+        let Some(InstanceRecord { expiry, .. }) = self.instances.get(instance) else { return };
+        let (expiry, full) = (*expiry, self.now + self.lease_us());
+        match how {
+            Renewal::Enough if expiry >= self.now + self.lease_us() * 3 / 4 => {}
+            Renewal::Enough | Renewal::Anew => self.set_expiry(instance, full),
+            Renewal::Full => self.set_expiry(instance, expiry.max(full)),
         }
     }
 
