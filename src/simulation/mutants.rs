@@ -113,6 +113,8 @@ fn mutants_do_not_survive() {
     std::panic::set_hook(Box::new(|_| {}));
     let all: Vec<Mutant> = mutants().into_iter().filter(compiles).collect();
     let (mut by_model, mut by_seeds) = (0, 0);
+    let none = Mutant { file: String::new(), line: 0, what: String::new(), text: String::new() };
+    assert_eq!(noticed(&none, 150, 3), None, "scripts without a mistake");
     println!("{} mutants", all.len());
     for mutant in &all {
         match noticed(mutant, 150, 3) {

@@ -188,9 +188,34 @@ fn compare_crowd(rewrite: Option<crate::simulation::redis::Rewrite>) {
     assert!(left.queue.is_empty() && left.held.is_empty(), "{left:?}");
 }
 
+/// What is told of the time that permits are held for, and of how long it may take: exactly the model's.
+#[test]
+fn estimates_follow_from_what_was_held() {
+    compare_estimates(None);
+}
+
+fn compare_estimates(rewrite: Option<crate::simulation::redis::Rewrite>) {
+    let mut twins = Twins::new(Box::new(InMemory::new(rewrite)), Some(START));
+    let acquire = |no, cost| Plan::Acquire { no, cost, may_wait: true, old_order: false };
+    twins.bare(0, &acquire(1, 2));
+    twins.bare(0, &acquire(2, 1));
+    twins.bare(0, &Plan::MaxQueue(1));
+    for (no, next, percent) in [(1, 3, 1), (2, 4, 9), (3, 5, 2), (4, 6, 30), (5, 1, 1)] {
+        twins.apply(&Op::Advance(percent));
+        twins.bare(0, &Plan::Release(vec![(no, true)]));
+        twins.bare(0, &Plan::Status);
+        twins.bare(0, &acquire(next, 1 + next % 2));
+        twins.bare(1, &acquire(next, 1)); // finds it full
+        twins.bare(0, &Plan::Position(vec![no, next]));
+        twins.bare(0, &Plan::Status);
+        twins.bare(0, &Plan::List(true));
+    }
+    assert_eq!(twins.state().granted, 6);
+}
+
 /// All that is compared step by step, with scripts that are others than ours.
 pub(crate) fn compare_directly(rewrite: &crate::simulation::redis::Rewrite) {
-    for compare in [compare_full, compare_silence, compare_no_line, compare_crowd] {
+    for compare in [compare_full, compare_silence, compare_no_line, compare_estimates, compare_crowd] {
         compare(Some(rewrite.clone()));
     }
 }

@@ -207,12 +207,21 @@ impl Memory {
         }
     }
 
-    pub(super) fn learn(&mut self, instance: usize, answer: &Answer) {
+    pub(super) fn learn(&mut self, instance: usize, plan: &Plan, answer: &Answer) {
         if matches!(answer.verdict, Verdict::NoSuchLimiter) {
             return;
         }
         let known = self.epochs.entry(instance).or_insert((answer.epoch, 0));
         known.1 = answer.epoch;
+        match (plan, &answer.verdict) {
+            (Plan::Acquire { no, .. } | Plan::PutBack(no, _), Verdict::Granted { fence, order }) => {
+                self.learn_notice(instance, &Notice::Granted { no: *no, fence: *fence, order: *order });
+            }
+            (Plan::Acquire { no, .. } | Plan::PutBack(no, _), Verdict::Queued { order, .. }) => {
+                self.orders.insert((instance, *no), *order);
+            }
+            _ => {}
+        }
         for notice in &answer.notices {
             self.learn_notice(instance, notice);
         }

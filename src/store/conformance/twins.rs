@@ -126,8 +126,8 @@ impl Twins {
         self.redis.wire.set_wall(now);
         let (expected, others) = self.model.call(&caller, &asked.header, &asked.verb, now);
         let got = self.redis.call(&caller, &call(&self.redis.memory));
-        self.model_memory.learn(instance, &expected);
-        self.redis.memory.learn(instance, &got);
+        self.model_memory.learn(instance, plan, &expected);
+        self.redis.memory.learn(instance, plan, &got);
         match self.clock {
             Some(_) => assert_eq!(sorted(got), sorted(expected), "answer to {plan:?} by {instance}"),
             None => assert_eq!(timeless(got), timeless(expected), "answer to {plan:?} by {instance}"),
