@@ -27,7 +27,8 @@ use crate::support::{Flavor, Server};
 const LIMITER: &str = "conformance {of} 100%";
 const INSTANCES: [&str; 3] = ["ann", "bob", "cy"];
 const LEASE_MS: u64 = 3_600_000;
-const START: u64 = 1_700_000_000_000_000;
+/// Not a whole second: an epoch is told apart by what is left of it.
+const START: u64 = 1_700_000_000_123_457;
 
 fn compare(flavor: Flavor) {
     let server = Server::start(flavor);
@@ -125,6 +126,9 @@ fn compare_full(rewrite: Option<crate::simulation::redis::Rewrite>) {
         twins.verb(cy, Knows::Nothing, false, None, &plan);
     }
     assert_eq!(twins.state().held.len(), 2);
+    // A new epoch, which begins with nothing, is not begun by one who is refused.
+    twins.apply(&Op::Restart);
+    assert!(twins.refuses(ann, &acquire(10)), "an epoch was begun by one who finds no room in it");
 }
 
 /// Who has joined by a request and falls silent is reaped when its lease ends, though nobody else's has.
@@ -188,6 +192,27 @@ fn compare_crowd(rewrite: Option<crate::simulation::redis::Rewrite>) {
     assert!(left.queue.is_empty() && left.held.is_empty(), "{left:?}");
 }
 
+/// Who comes after a loss of state stands behind those who came before it, also when the clock was set back with it.
+#[test]
+fn newcomers_stand_behind_whoever_is_brought_back() {
+    compare_set_back(None);
+}
+
+fn compare_set_back(rewrite: Option<crate::simulation::redis::Rewrite>) {
+    let mut twins = Twins::new(Box::new(InMemory::new(rewrite)), Some(START));
+    let acquire = |no| Plan::Acquire { no, cost: 1, may_wait: true, old_order: false };
+    (1..=4).for_each(|no| twins.bare(0, &acquire(no)));
+    twins.apply(&Op::Lose);
+    twins.apply(&Op::Advance(-50));
+    let [held, waiting] = [[1, 2], [3, 4]];
+    let held = held.map(|no| (no, RestoreKind::Held)).into_iter();
+    let all = held.chain(waiting.map(|no| (no, RestoreKind::Waiting))).collect();
+    twins.verb(0, Knows::Latest, false, None, &Plan::Restore(all));
+    twins.bare(1, &acquire(1));
+    let line: Vec<String> = twins.state().queue.into_iter().map(|(ticket, ..)| ticket).collect();
+    assert_eq!(line, ["ann:3", "ann:4", "bob:1"]);
+}
+
 /// What is told of the time that permits are held for, and of how long it may take: exactly the model's.
 #[test]
 fn estimates_follow_from_what_was_held() {
@@ -211,11 +236,22 @@ fn compare_estimates(rewrite: Option<crate::simulation::redis::Rewrite>) {
         twins.bare(0, &Plan::List(true));
     }
     assert_eq!(twins.state().granted, 6);
+    for limit in [0, 2] {
+        twins.bare(0, &Plan::Limit(limit)); // admits nobody, and has no estimate
+        twins.bare(0, &Plan::MaxQueue(100));
+        twins.bare(2, &acquire(10 + limit, 1));
+        twins.bare(2, &acquire(10 + limit, 1));
+        twins.bare(2, &Plan::Position(vec![10]));
+        twins.bare(0, &Plan::MaxQueue(0));
+        twins.bare(2, &acquire(20 + limit, 1));
+        twins.bare(0, &Plan::Status);
+    }
 }
 
 /// All that is compared step by step, with scripts that are others than ours.
 pub(crate) fn compare_directly(rewrite: &crate::simulation::redis::Rewrite) {
-    for compare in [compare_full, compare_silence, compare_no_line, compare_estimates, compare_crowd] {
+    for compare in [compare_full, compare_silence, compare_no_line, compare_estimates, compare_set_back, compare_crowd]
+    {
         compare(Some(rewrite.clone()));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::settings::Settings;
+use crate::settings::{ConfigView, Settings};
 
 /// What the property test does, on both sides.
 #[derive(Clone, Debug)]
@@ -111,8 +111,19 @@ pub(super) fn ops(timed: bool) -> impl Strategy<Value = Vec<Op>> {
         1 => Just(Op::Restart),
         2 => (instance, prop::bool::weighted(0.7)).prop_map(|(i, newer)| Op::Reconnect(i, newer)),
     ];
-    let step =
-        prop_oneof![Just(0i64), Just(1), Just(8), Just(33), Just(45), Just(51), Just(70), Just(101), -60..200i64];
+    let step = prop_oneof![
+        Just(0i64),
+        Just(1),
+        Just(8),
+        Just(25),
+        Just(33),
+        Just(45),
+        Just(50),
+        Just(51),
+        Just(70),
+        Just(101),
+        -60..200i64
+    ];
     let op = prop_oneof![
         (if timed { 2 } else { 100_000_000 }) => op,
         1 => step.prop_map(Op::Advance),
@@ -126,6 +137,8 @@ pub(super) struct Memory {
     epochs: HashMap<usize, (u64, u64)>,
     orders: HashMap<(usize, u64), u64>,
     fences: HashMap<(usize, u64), u64>,
+    /// The configuration that an instance was told last, and brings back.
+    configs: HashMap<usize, ConfigView>,
 }
 
 impl Memory {
@@ -144,12 +157,19 @@ impl Memory {
             idle: 1000 * LEASE_MS,
             ..Settings::default()
         };
-        let declaration = Declaration {
+        let mut declaration = Declaration {
             declared: settings.words(),
             declares: declares.is_some(),
             description: format!("instance {instance}"),
             ..Declaration::default()
         };
+        if let Some(known) = self.configs.get(&instance) {
+            declaration.override_at = known.override_at;
+            declaration.overrides = known.overrides.clone();
+            if declares.is_none() {
+                (declaration.declared, declaration.declared_at) = (known.declared.clone(), known.declared_at);
+            }
+        }
         Header { epoch, bare, declaration: Arc::new(declaration) }
     }
 
@@ -164,7 +184,7 @@ impl Memory {
 
     pub(super) fn verb(&self, instance: usize, plan: &Plan) -> Verb {
         let label =
-            |no: u64| -> Arc<str> { if no.is_multiple_of(2) { "".into() } else { format!("label of {no}").into() } };
+            |no: u64| -> Arc<str> { if no.is_multiple_of(3) { "".into() } else { format!("label of {no}").into() } };
         match plan {
             Plan::Acquire { no, cost, may_wait, old_order } => Verb::Acquire {
                 no: *no,
@@ -219,6 +239,9 @@ impl Memory {
             }
             (Plan::Acquire { no, .. } | Plan::PutBack(no, _), Verdict::Queued { order, .. }) => {
                 self.orders.insert((instance, *no), *order);
+            }
+            (_, Verdict::Synced(Synced { config: Some(config), .. })) => {
+                self.configs.insert(instance, config.clone());
             }
             _ => {}
         }
