@@ -92,6 +92,8 @@ pub(super) fn all(rewrite: &Rewrite) {
     silence(rewrite);
     crowd(rewrite);
     hint(rewrite);
+    lone_waiter(rewrite);
+    probe(rewrite);
 }
 
 /// Suspected at the first look, dead at the first after the time of suspicion: neither sooner nor later.
@@ -237,6 +239,36 @@ fn hint(rewrite: Option<&Rewrite>) {
     assert!(next("ann") > LEASE / 2, "it does not wait");
 }
 
+/// Who is alone has nobody to look after; and a lease that ends sooner than the next look is not missed for it.
+fn lone_waiter(rewrite: Option<&Rewrite>) {
+    let mut scene = Scene::new(rewrite, 0);
+    scene.joins("ann");
+    let next = |scene: &mut Scene| match scene.call("ann", sync()).verdict {
+        Verdict::Synced(synced) => synced.next.expect("a lease ends some time").as_micros() as u64,
+        other => panic!("{other:?}"),
+    };
+    assert!(next(&mut scene) > LEASE / 2);
+    scene.joins("bob");
+    scene.now += LEASE * 45 / 100;
+    assert_eq!(next(&mut scene), LOOK);
+    scene.now += LEASE * 45 / 100;
+    next(&mut scene);
+    scene.now += LEASE / 10 - LOOK / 2;
+    assert!(next(&mut scene) <= LOOK / 2 + 1000, "bob's lease is over then");
+}
+
+/// Who asks for it is sent a message, and told what it holds; nobody else is.
+fn probe(rewrite: Option<&Rewrite>) {
+    let mut scene = Scene::new(rewrite, 1);
+    scene.joins("ann");
+    scene.redis.take_published();
+    assert_eq!(scene.call("ann", sync()).notices, []);
+    assert_eq!(scene.redis.take_published(), []);
+    let told = scene.ask("ann", sync(), test_access::probing_command).notices;
+    assert!(matches!(told[..], [Notice::Granted { no: 1, .. }]), "{told:?}");
+    assert_eq!(scene.redis.take_published(), [("fq:ann".to_owned(), "0 p".to_owned())]);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -279,5 +311,15 @@ mod tests {
     #[test]
     fn who_stands_in_front_looks_more_often() {
         hint(None);
+    }
+
+    #[test]
+    fn who_is_alone_looks_after_nobody() {
+        lone_waiter(None);
+    }
+
+    #[test]
+    fn a_probe_is_published_and_reminds() {
+        probe(None);
     }
 }

@@ -248,10 +248,40 @@ fn compare_estimates(rewrite: Option<crate::simulation::redis::Rewrite>) {
     }
 }
 
+/// The dead are found behind more living than one call looks at.
+#[test]
+fn the_dead_are_found_behind_a_crowd_of_the_living() {
+    compare_mixed_crowd(None);
+}
+
+fn compare_mixed_crowd(rewrite: Option<crate::simulation::redis::Rewrite>) {
+    let mut twins = Twins::new(Box::new(InMemory::new(rewrite)), Some(START));
+    let (ann, bob) = (0, 1);
+    let crowd = |from: u64, kind| Plan::Restore((from..from + 200).map(|no| (no, kind)).collect());
+    for (from, kind) in [(1, RestoreKind::Local), (501, RestoreKind::Waiting)] {
+        twins.bare(bob, &crowd(from, kind));
+        twins.bare(ann, &crowd(from, kind));
+    }
+    for _ in 0..3 {
+        twins.apply(&Op::Advance(45));
+        twins.syncs(bob, 1); // ann does not report
+    }
+    twins.syncs(bob, 10);
+    let left = twins.state();
+    assert!(!left.sweeping && left.queue.len() == 200 && left.held.len() == 200, "{left:?}");
+}
+
 /// All that is compared step by step, with scripts that are others than ours.
 pub(crate) fn compare_directly(rewrite: &crate::simulation::redis::Rewrite) {
-    for compare in [compare_full, compare_silence, compare_no_line, compare_estimates, compare_set_back, compare_crowd]
-    {
+    for compare in [
+        compare_full,
+        compare_silence,
+        compare_no_line,
+        compare_estimates,
+        compare_set_back,
+        compare_mixed_crowd,
+        compare_crowd,
+    ] {
         compare(Some(rewrite.clone()));
     }
 }

@@ -30,6 +30,8 @@ pub(super) enum Op {
     Reconnect(usize, bool),
     /// Time passes, in hundredths of a lease; the wall clock may be set back, too. Only where both sides share a clock.
     Advance(i64),
+    /// It is just the moment at which the grace (or, second, the calm after a silence) ends. As above.
+    Until(usize),
 }
 
 /// Which epoch the caller knows.
@@ -126,7 +128,7 @@ pub(super) fn ops(timed: bool) -> impl Strategy<Value = Vec<Op>> {
     ];
     let op = prop_oneof![
         (if timed { 2 } else { 100_000_000 }) => op,
-        1 => step.prop_map(Op::Advance),
+        1 => prop_oneof![8 => step.prop_map(Op::Advance), 1 => (0..2usize).prop_map(Op::Until)],
     ];
     prop::collection::vec(op, 1..if timed { 100 } else { 60 })
 }

@@ -73,6 +73,10 @@ impl Twins {
             Op::Advance(part) => {
                 self.clock = self.clock.map(|now| now.saturating_add_signed(1000 * part * LEASE_MS as i64 / 100))
             }
+            Op::Until(which) => {
+                let moment = self.model.wall_of_moments()[*which];
+                self.clock = self.clock.map(|now| now.max(moment));
+            }
             Op::Reconnect(instance, newer) => {
                 if *newer {
                     self.generations[*instance] += 1;

@@ -18,6 +18,11 @@ pub(crate) fn command_of_listener(call: &Call, caller: &Caller) -> Cmd {
     encode::command(call, &Sender { listens: true, ..sender(caller, false) }, By::Source)
 }
 
+/// The same of one who asks for a message to itself.
+pub(crate) fn probing_command(call: &Call, caller: &Caller) -> Cmd {
+    encode::command(call, &Sender { listens: true, ..sender(caller, true) }, By::Source)
+}
+
 fn sender(caller: &Caller, probe: bool) -> Sender<'_> {
     Sender { instance: &caller.instance, generation: caller.generation, run_id: &caller.run, probe, listens: false }
 }
