@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::faults::Faults;
-use super::presence;
 use super::redis::Rewrite;
 use super::run::run;
+use super::{expiry, presence};
 use crate::store::conformance::{compare_directly, compare_simulated};
 use crate::store::redis::test_access;
 
@@ -97,6 +97,7 @@ fn noticed(mutant: &Mutant, cases: u32, seeds: u64) -> Option<String> {
     let directly = || {
         compare_directly(&rewrite(mutant));
         presence::all(&rewrite(mutant));
+        expiry::all(&rewrite(mutant));
     };
     if std::panic::catch_unwind(std::panic::AssertUnwindSafe(directly)).is_err()
         || compare_simulated(cases, Some(rewrite(mutant))).is_err()

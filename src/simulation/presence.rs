@@ -12,23 +12,24 @@ use crate::store::{Answer, Call, Header, Notice, Verb, Verdict};
 /// Microseconds, as in the script.
 const LOOK: u64 = 200_000;
 const SUSPICION: u64 = 700_000;
-const LEASE: u64 = 10_000_000;
+pub(super) const LEASE: u64 = 10_000_000;
+pub(super) const IDLE: u64 = 3 * LEASE;
 
 /// A server, and a clock in microseconds.
-struct Scene {
-    redis: Redis,
-    now: u64,
+pub(super) struct Scene {
+    pub redis: Redis,
+    pub now: u64,
     limit: u64,
     epoch: u64,
 }
 
 impl Scene {
-    fn new(rewrite: Option<&Rewrite>, limit: u64) -> Self {
+    pub(super) fn new(rewrite: Option<&Rewrite>, limit: u64) -> Self {
         Scene { redis: Redis::new(rewrite.cloned()), now: 1_700_000_000_000_000, limit, epoch: 0 }
     }
 
     /// Of one who is subscribed, and says so.
-    fn call(&mut self, instance: &str, verb: Verb) -> Answer {
+    pub(super) fn call(&mut self, instance: &str, verb: Verb) -> Answer {
         self.ask(instance, verb, test_access::command_of_listener)
     }
 
@@ -37,7 +38,7 @@ impl Scene {
     }
 
     fn ask(&mut self, instance: &str, verb: Verb, command: fn(&Call, &Caller) -> ::redis::Cmd) -> Answer {
-        let settings = Settings { limit: self.limit, lease: LEASE / 1000, ..Settings::default() };
+        let settings = Settings { limit: self.limit, lease: LEASE / 1000, idle: IDLE / 1000, ..Settings::default() };
         let declaration = Arc::new(Declaration { declared: settings.words(), ..Declaration::default() });
         let header = Header { epoch: self.epoch, bare: true, declaration };
         let call = Call { limiter: "l".into(), header, verb };
@@ -73,11 +74,11 @@ impl Scene {
     }
 }
 
-fn acquire() -> Verb {
+pub(super) fn acquire() -> Verb {
     Verb::Acquire { no: 1, cost: 1, may_wait: true, order: 0, label: "".into() }
 }
 
-fn sync() -> Verb {
+pub(super) fn sync() -> Verb {
     Verb::Sync { version: 0, heads: vec![1] }
 }
 
