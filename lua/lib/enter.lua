@@ -76,7 +76,7 @@ end
 local more, mine, messages = 0, '', nil
 
 if resync then
-  call('HDEL', HASH, '-') -- a full Redis, too, has to say so, or nobody would bring back what it holds
+  call('HDEL', HASH, '-') -- a full Redis, too, has to say so
   --@include finish
   return { 'resync', epoch, '', version }
 end
