@@ -151,6 +151,27 @@ fn compare_silence(rewrite: Option<crate::simulation::redis::Rewrite>) {
     assert_eq!(twins.state().instances.len(), 1);
 }
 
+/// A lease is over after its end, not with it.
+#[test]
+fn one_whose_lease_ends_this_microsecond_is_alive() {
+    compare_last_moment(None);
+}
+
+fn compare_last_moment(rewrite: Option<crate::simulation::redis::Rewrite>) {
+    for by in [Plan::Release(vec![(1, true)]), Plan::Limit(1)] {
+        let mut twins = Twins::new(Box::new(InMemory::new(rewrite.clone())), Some(START));
+        let (ann, bob) = (0, 1);
+        let acquire = |no| Plan::Acquire { no, cost: 1, may_wait: true, old_order: false };
+        (1..=2).for_each(|no| twins.bare(bob, &acquire(no)));
+        twins.bare(ann, &acquire(1));
+        for step in [45, 45, 10] {
+            twins.apply(&Op::Advance(step));
+            twins.bare(bob, &if step == 10 { by.clone() } else { acquire(1) });
+        }
+        assert_eq!(twins.state().instances.len(), 2);
+    }
+}
+
 /// What needs no waiting finds room in a line that may have nobody.
 #[test]
 fn a_line_of_nobody_admits_at_once() {
@@ -233,7 +254,7 @@ fn compare_estimates(rewrite: Option<crate::simulation::redis::Rewrite>) {
         twins.bare(1, &acquire(next, 1)); // finds it full
         twins.bare(0, &Plan::Position(vec![no, next]));
         twins.bare(0, &Plan::Status);
-        twins.bare(0, &Plan::List(true));
+        twins.bare(0, &Plan::List(true, 0, 1));
     }
     assert_eq!(twins.state().granted, 6);
     for limit in [0, 2] {
@@ -276,6 +297,7 @@ pub(crate) fn compare_directly(rewrite: &crate::simulation::redis::Rewrite) {
     for compare in [
         compare_full,
         compare_silence,
+        compare_last_moment,
         compare_no_line,
         compare_estimates,
         compare_set_back,

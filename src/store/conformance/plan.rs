@@ -47,7 +47,12 @@ pub(super) enum Knows {
 /// A verb with what both sides agree on; orders and fences are each side's own.
 #[derive(Clone, Debug)]
 pub(super) enum Plan {
-    Acquire { no: u64, cost: u64, may_wait: bool, old_order: bool },
+    Acquire {
+        no: u64,
+        cost: u64,
+        may_wait: bool,
+        old_order: bool,
+    },
     Release(Vec<(u64, bool)>),
     Cancel(Vec<u64>),
     PutBack(u64, bool),
@@ -60,7 +65,8 @@ pub(super) enum Plan {
     Revoke(usize, u64),
     Leave,
     Status,
-    List(bool),
+    /// Held or queued, from where, and how many.
+    List(bool, u64, u64),
     Position(Vec<u64>),
 }
 
@@ -87,7 +93,7 @@ pub(super) fn plans() -> impl Strategy<Value = Plan> {
         1 => (0..3usize, no.clone()).prop_map(|(instance, no)| Plan::Revoke(instance, no)),
         1 => Just(Plan::Leave),
         1 => Just(Plan::Status),
-        1 => any::<bool>().prop_map(Plan::List),
+        1 => (any::<bool>(), 0..2u64, 1..9u64).prop_map(|(held, offset, count)| Plan::List(held, offset, count)),
         1 => prop::collection::vec(no, 1..3).prop_map(Plan::Position),
     ]
 }
@@ -224,7 +230,7 @@ impl Memory {
             Plan::Revoke(instance, no) => Verb::Revoke(format!("{}:{no}", INSTANCES[*instance])),
             Plan::Leave => Verb::Leave,
             Plan::Status => Verb::Status,
-            Plan::List(held) => Verb::List { held: *held, offset: 0, count: 100 },
+            Plan::List(held, offset, count) => Verb::List { held: *held, offset: *offset, count: *count },
             Plan::Position(tickets) => Verb::Position(tickets.clone()),
         }
     }
