@@ -11,14 +11,23 @@ use crate::{Client, Completions, Limiter, Permit, Ticket};
 
 const FOREVER: Duration = Duration::MAX;
 
-/// Two or three threads, and so many switches between them where none is needed.
+/// Under one lock there are few ways to take turns: more switches are tried than elsewhere (see test.sh).
 fn search(scene: impl Fn() + Send + Sync + 'static) {
+    search_deeper(2, scene);
+}
+
+/// All ways in which the threads of a scene may take turns, up to some switches where none is needed.
+fn search_deeper(more: usize, scene: impl Fn() + Send + Sync + 'static) {
+    let count = Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let ways = count.clone();
     let mut search = loom::model::Builder::new();
-    search.preemption_bound = Some(search.preemption_bound.map_or(2, |bound| bound.min(2)));
+    search.preemption_bound = search.preemption_bound.map(|bound| bound + more);
     search.check(move || {
-        crate::jitter::seed(1);
+        ways.fetch_add(1, Ordering::Relaxed);
+        crate::jitter::seed(1); // or the same turns would not lead to the same end
         scene();
     });
+    println!("{} ways", count.load(Ordering::Relaxed));
 }
 
 /// A process: a client, its engine, and a limiter of one permit.
@@ -186,6 +195,97 @@ fn loom_a_grant_and_the_end_of_its_queue() {
         release.join().unwrap();
         drop(ticket);
         assert_empty(&world);
+    });
+}
+
+/// A store whose answers are another thread's, as a link's are.
+struct Post {
+    mail: Arc<Mail>,
+}
+
+#[derive(Default)]
+struct Mail {
+    /// And whether no more will come.
+    calls: Mutex<(std::collections::VecDeque<(Call, Reply)>, bool)>,
+    arrived: Condvar,
+}
+
+impl Mail {
+    fn end(&self) {
+        self.calls.lock().1 = true;
+        self.arrived.notify_all();
+    }
+
+    /// Carries out what comes, until the end.
+    fn serve(&self, store: &MemoryStore) {
+        loop {
+            let mut calls = self.calls.lock();
+            while calls.0.is_empty() && !calls.1 {
+                calls = self.arrived.wait(calls);
+            }
+            let Some((call, reply)) = calls.0.pop_front() else { return };
+            drop(calls);
+            store.submit(call, reply);
+        }
+    }
+}
+
+impl Store for Post {
+    fn submit(&self, call: Call, reply: Reply) {
+        self.mail.calls.lock().0.push_back((call, reply));
+        self.mail.arrived.notify_all();
+    }
+
+    fn submit_and_wait(&self, call: Call, reply: Reply) {
+        self.submit(call, reply);
+    }
+
+    fn check(&self) -> Result<crate::ServerInfo, StoreError> {
+        Ok(crate::ServerInfo::default())
+    }
+
+    fn limiters(&self) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    fn close(&self) {}
+}
+
+/// The answer to an enqueue comes by another thread while its owner gives up, or waits: one end, and nothing is left.
+fn answered_elsewhere(scene: impl Fn(&Party)) {
+    let (world, mail, clock) = (SharedWorld::default(), Arc::new(Mail::default()), Clock::manual());
+    let mut store = None;
+    let party = Party::over("ann", clock.clone(), |listener| {
+        store = Some(MemoryStore::join(world.clone(), &"ann".into(), clock, listener));
+        Box::new(Post { mail: mail.clone() })
+    });
+    let (calls, store) = (mail.clone(), store.expect("a store"));
+    let link = loom::thread::spawn(move || calls.serve(&store));
+    scene(&party);
+    mail.end();
+    link.join().unwrap();
+    assert_empty(&world);
+}
+
+#[test]
+fn loom_an_answer_and_a_cancel() {
+    search_deeper(0, || {
+        answered_elsewhere(|party| {
+            let done = Completions::new();
+            let cancelled = party.start(&done, 1).cancel();
+            let end = done.poll(8, FOREVER).remove(0).result;
+            assert_eq!(end.is_err(), cancelled);
+            drop(end);
+        });
+    });
+}
+
+#[test]
+fn loom_an_answer_wakes_who_waits() {
+    search_deeper(0, || {
+        answered_elsewhere(|party| {
+            drop(party.limiter.acquire(&Request::new()).expect("a free permit"));
+        });
     });
 }
 

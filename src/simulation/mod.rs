@@ -21,6 +21,7 @@
 //! A run that fails says with which of these it comes again, with the fewest kinds of faults that bring it about.
 
 mod checks;
+mod expiry;
 mod faults;
 mod instance;
 mod link;

@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::faults::Faults;
-use super::presence;
 use super::redis::Rewrite;
 use super::run::run;
+use super::{expiry, presence};
 use crate::store::conformance::{compare_directly, compare_simulated};
 use crate::store::redis::test_access;
 
@@ -97,6 +97,7 @@ fn noticed(mutant: &Mutant, cases: u32, seeds: u64) -> Option<String> {
     let directly = || {
         compare_directly(&rewrite(mutant));
         presence::all(&rewrite(mutant));
+        expiry::all(&rewrite(mutant));
     };
     if std::panic::catch_unwind(std::panic::AssertUnwindSafe(directly)).is_err()
         || compare_simulated(cases, Some(rewrite(mutant))).is_err()
@@ -113,6 +114,8 @@ fn mutants_do_not_survive() {
     std::panic::set_hook(Box::new(|_| {}));
     let all: Vec<Mutant> = mutants().into_iter().filter(compiles).collect();
     let (mut by_model, mut by_seeds) = (0, 0);
+    let none = Mutant { file: String::new(), line: 0, what: String::new(), text: String::new() };
+    assert_eq!(noticed(&none, 150, 3), None, "scripts without a mistake");
     println!("{} mutants", all.len());
     for mutant in &all {
         match noticed(mutant, 150, 3) {

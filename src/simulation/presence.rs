@@ -12,23 +12,24 @@ use crate::store::{Answer, Call, Header, Notice, Verb, Verdict};
 /// Microseconds, as in the script.
 const LOOK: u64 = 200_000;
 const SUSPICION: u64 = 700_000;
-const LEASE: u64 = 10_000_000;
+pub(super) const LEASE: u64 = 10_000_000;
+pub(super) const IDLE: u64 = 3 * LEASE;
 
 /// A server, and a clock in microseconds.
-struct Scene {
-    redis: Redis,
-    now: u64,
+pub(super) struct Scene {
+    pub redis: Redis,
+    pub now: u64,
     limit: u64,
     epoch: u64,
 }
 
 impl Scene {
-    fn new(rewrite: Option<&Rewrite>, limit: u64) -> Self {
+    pub(super) fn new(rewrite: Option<&Rewrite>, limit: u64) -> Self {
         Scene { redis: Redis::new(rewrite.cloned()), now: 1_700_000_000_000_000, limit, epoch: 0 }
     }
 
     /// Of one who is subscribed, and says so.
-    fn call(&mut self, instance: &str, verb: Verb) -> Answer {
+    pub(super) fn call(&mut self, instance: &str, verb: Verb) -> Answer {
         self.ask(instance, verb, test_access::command_of_listener)
     }
 
@@ -37,7 +38,7 @@ impl Scene {
     }
 
     fn ask(&mut self, instance: &str, verb: Verb, command: fn(&Call, &Caller) -> ::redis::Cmd) -> Answer {
-        let settings = Settings { limit: self.limit, lease: LEASE / 1000, ..Settings::default() };
+        let settings = Settings { limit: self.limit, lease: LEASE / 1000, idle: IDLE / 1000, ..Settings::default() };
         let declaration = Arc::new(Declaration { declared: settings.words(), ..Declaration::default() });
         let header = Header { epoch: self.epoch, bare: true, version: 0, declaration };
         let call = Call { limiter: "l".into(), header, verb };
@@ -73,11 +74,11 @@ impl Scene {
     }
 }
 
-fn acquire() -> Verb {
+pub(super) fn acquire() -> Verb {
     Verb::Acquire { no: 1, cost: 1, may_wait: true, order: 0, label: "".into() }
 }
 
-fn sync() -> Verb {
+pub(super) fn sync() -> Verb {
     Verb::Sync { version: 0, heads: vec![1] }
 }
 
@@ -92,6 +93,8 @@ pub(super) fn all(rewrite: &Rewrite) {
     silence(rewrite);
     crowd(rewrite);
     hint(rewrite);
+    lone_waiter(rewrite);
+    probe(rewrite);
 }
 
 /// Suspected at the first look, dead at the first after the time of suspicion: neither sooner nor later.
@@ -237,6 +240,36 @@ fn hint(rewrite: Option<&Rewrite>) {
     assert!(next("ann") > LEASE / 2, "it does not wait");
 }
 
+/// Who is alone has nobody to look after; and a lease that ends sooner than the next look is not missed for it.
+fn lone_waiter(rewrite: Option<&Rewrite>) {
+    let mut scene = Scene::new(rewrite, 0);
+    scene.joins("ann");
+    let next = |scene: &mut Scene| match scene.call("ann", sync()).verdict {
+        Verdict::Synced(synced) => synced.next.expect("a lease ends some time").as_micros() as u64,
+        other => panic!("{other:?}"),
+    };
+    assert!(next(&mut scene) > LEASE / 2);
+    scene.joins("bob");
+    scene.now += LEASE * 45 / 100;
+    assert_eq!(next(&mut scene), LOOK);
+    scene.now += LEASE * 45 / 100;
+    next(&mut scene);
+    scene.now += LEASE / 10 - LOOK / 2;
+    assert!(next(&mut scene) <= LOOK / 2 + 1000, "bob's lease is over then");
+}
+
+/// Who asks for it is sent a message, and told what it holds; nobody else is.
+fn probe(rewrite: Option<&Rewrite>) {
+    let mut scene = Scene::new(rewrite, 1);
+    scene.joins("ann");
+    scene.redis.take_published();
+    assert_eq!(scene.call("ann", sync()).notices, []);
+    assert_eq!(scene.redis.take_published(), []);
+    let told = scene.ask("ann", sync(), test_access::probing_command).notices;
+    assert!(matches!(told[..], [Notice::Granted { no: 1, .. }]), "{told:?}");
+    assert_eq!(scene.redis.take_published(), [("fq:ann".to_owned(), "0 p".to_owned())]);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -279,5 +312,15 @@ mod tests {
     #[test]
     fn who_stands_in_front_looks_more_often() {
         hint(None);
+    }
+
+    #[test]
+    fn who_is_alone_looks_after_nobody() {
+        lone_waiter(None);
+    }
+
+    #[test]
+    fn a_probe_is_published_and_reminds() {
+        probe(None);
     }
 }

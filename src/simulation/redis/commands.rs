@@ -30,6 +30,8 @@ pub(super) struct Keyspace {
     pub heard: std::collections::BTreeSet<Bytes>,
     /// How often somebody asked for them.
     pub looks: u64,
+    /// How often an expiry was set.
+    pub expiries: u64,
 }
 
 type Answer = Result<Reply, WrongType>;
@@ -78,6 +80,7 @@ impl Keyspace {
                 self.db.change_hash(key, |h| count(fields.iter().map(|field| h.remove(field).is_some())))
             }
             ("PEXPIRE", [key, ms]) => {
+                self.expiries += 1;
                 let at = (self.wall / 1000).saturating_add(number(ms).max(0.0) as u64);
                 Ok(int(self.db.set_expiry(key, at)))
             }

@@ -120,6 +120,11 @@ impl Redis {
         self.keyspace.borrow().looks
     }
 
+    /// How often an expiry was set.
+    pub(crate) fn expiries(&self) -> u64 {
+        self.keyspace.borrow().expiries
+    }
+
     /// What was published since this was last asked: channel and payload.
     pub(crate) fn take_published(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.keyspace.borrow_mut().published)

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::settings::Settings;
+use crate::settings::{ConfigView, Settings};
 
 /// What the property test does, on both sides.
 #[derive(Clone, Debug)]
@@ -32,6 +32,8 @@ pub(super) enum Op {
     Reconnect(usize, bool),
     /// Time passes, in hundredths of a lease; the wall clock may be set back, too. Only where both sides share a clock.
     Advance(i64),
+    /// It is just the moment at which the grace (or, second, the calm after a silence) ends. As above.
+    Until(usize),
 }
 
 /// Which epoch the caller knows.
@@ -47,7 +49,12 @@ pub(super) enum Knows {
 /// A verb with what both sides agree on; orders and fences are each side's own.
 #[derive(Clone, Debug)]
 pub(super) enum Plan {
-    Acquire { no: u64, cost: u64, may_wait: bool, old_order: bool },
+    Acquire {
+        no: u64,
+        cost: u64,
+        may_wait: bool,
+        old_order: bool,
+    },
     Release(Vec<(u64, bool)>),
     Cancel(Vec<u64>),
     PutBack(u64, bool),
@@ -60,7 +67,8 @@ pub(super) enum Plan {
     Revoke(usize, u64),
     Leave,
     Status,
-    List(bool),
+    /// Held or queued, from where, and how many.
+    List(bool, u64, u64),
     Position(Vec<u64>),
 }
 
@@ -87,7 +95,7 @@ pub(super) fn plans() -> impl Strategy<Value = Plan> {
         1 => (0..3usize, no.clone()).prop_map(|(instance, no)| Plan::Revoke(instance, no)),
         1 => Just(Plan::Leave),
         1 => Just(Plan::Status),
-        1 => any::<bool>().prop_map(Plan::List),
+        1 => (any::<bool>(), 0..2u64, 1..9u64).prop_map(|(held, offset, count)| Plan::List(held, offset, count)),
         1 => prop::collection::vec(no, 1..3).prop_map(Plan::Position),
     ]
 }
@@ -122,11 +130,22 @@ pub(super) fn ops(timed: bool) -> impl Strategy<Value = Vec<Op>> {
         1 => Just(Op::Restart),
         2 => (instance, prop::bool::weighted(0.7)).prop_map(|(i, newer)| Op::Reconnect(i, newer)),
     ];
-    let step =
-        prop_oneof![Just(0i64), Just(1), Just(8), Just(33), Just(45), Just(51), Just(70), Just(101), -60..200i64];
+    let step = prop_oneof![
+        Just(0i64),
+        Just(1),
+        Just(8),
+        Just(25),
+        Just(33),
+        Just(45),
+        Just(50),
+        Just(51),
+        Just(70),
+        Just(101),
+        -60..200i64
+    ];
     let op = prop_oneof![
         (if timed { 2 } else { 100_000_000 }) => op,
-        1 => step.prop_map(Op::Advance),
+        1 => prop_oneof![8 => step.prop_map(Op::Advance), 1 => (0..2usize).prop_map(Op::Until)],
     ];
     prop::collection::vec(op, 1..if timed { 100 } else { 60 })
 }
@@ -138,6 +157,8 @@ pub(super) struct Memory {
     versions: HashMap<usize, u64>,
     orders: HashMap<(usize, u64), u64>,
     fences: HashMap<(usize, u64), u64>,
+    /// The configuration that an instance was told last, and brings back.
+    configs: HashMap<usize, ConfigView>,
 }
 
 impl Memory {
@@ -156,12 +177,19 @@ impl Memory {
             idle: 1000 * LEASE_MS,
             ..Settings::default()
         };
-        let declaration = Declaration {
+        let mut declaration = Declaration {
             declared: settings.words(),
             declares: declares.is_some(),
             description: format!("instance {instance}"),
             ..Declaration::default()
         };
+        if let Some(known) = self.configs.get(&instance) {
+            declaration.override_at = known.override_at;
+            declaration.overrides = known.overrides.clone();
+            if declares.is_none() {
+                (declaration.declared, declaration.declared_at) = (known.declared.clone(), known.declared_at);
+            }
+        }
         let version = self.versions.get(&instance).copied().unwrap_or_default();
         Header { epoch, bare, version, declaration: Arc::new(declaration) }
     }
@@ -177,7 +205,7 @@ impl Memory {
 
     pub(super) fn verb(&self, instance: usize, plan: &Plan) -> Verb {
         let label =
-            |no: u64| -> Arc<str> { if no.is_multiple_of(2) { "".into() } else { format!("label of {no}").into() } };
+            |no: u64| -> Arc<str> { if no.is_multiple_of(3) { "".into() } else { format!("label of {no}").into() } };
         match plan {
             Plan::Acquire { no, cost, may_wait, old_order } => Verb::Acquire {
                 no: *no,
@@ -215,18 +243,30 @@ impl Memory {
             Plan::Revoke(instance, no) => Verb::Revoke(format!("{}:{no}", INSTANCES[*instance])),
             Plan::Leave => Verb::Leave,
             Plan::Status => Verb::Status,
-            Plan::List(held) => Verb::List { held: *held, offset: 0, count: 100 },
+            Plan::List(held, offset, count) => Verb::List { held: *held, offset: *offset, count: *count },
             Plan::Position(tickets) => Verb::Position(tickets.clone()),
         }
     }
 
-    pub(super) fn learn(&mut self, instance: usize, answer: &Answer) {
+    pub(super) fn learn(&mut self, instance: usize, plan: &Plan, answer: &Answer) {
         if matches!(answer.verdict, Verdict::NoSuchLimiter) {
             return;
         }
         let known = self.epochs.entry(instance).or_insert((answer.epoch, 0));
         known.1 = answer.epoch;
         self.versions.insert(instance, answer.version);
+        match (plan, &answer.verdict) {
+            (Plan::Acquire { no, .. } | Plan::PutBack(no, _), Verdict::Granted { fence, order }) => {
+                self.learn_notice(instance, &Notice::Granted { no: *no, fence: *fence, order: *order });
+            }
+            (Plan::Acquire { no, .. } | Plan::PutBack(no, _), Verdict::Queued { order, .. }) => {
+                self.orders.insert((instance, *no), *order);
+            }
+            (_, Verdict::Synced(Synced { config: Some(config), .. })) => {
+                self.configs.insert(instance, config.clone());
+            }
+            _ => {}
+        }
         for notice in &answer.notices {
             self.learn_notice(instance, notice);
         }

@@ -71,6 +71,10 @@ impl Twins {
             Op::Advance(part) => {
                 self.clock = self.clock.map(|now| now.saturating_add_signed(1000 * part * LEASE_MS as i64 / 100))
             }
+            Op::Until(which) => {
+                let moment = self.model.wall_of_moments()[*which];
+                self.clock = self.clock.map(|now| now.max(moment));
+            }
             Op::Reconnect(instance, newer) => {
                 if *newer {
                     self.generations[*instance] += 1;
@@ -128,8 +132,8 @@ impl Twins {
         self.redis.wire.set_wall(now);
         let (expected, others) = self.model.call(&caller, &asked.header, &asked.verb, now);
         let got = self.redis.call(&caller, &call(&self.redis.memory));
-        self.model_memory.learn(instance, &expected);
-        self.redis.memory.learn(instance, &got);
+        self.model_memory.learn(instance, plan, &expected);
+        self.redis.memory.learn(instance, plan, &got);
         match self.clock {
             Some(_) => assert_eq!(sorted(got), sorted(expected), "answer to {plan:?} by {instance}"),
             None => assert_eq!(timeless(got), timeless(expected), "answer to {plan:?} by {instance}"),
@@ -159,8 +163,10 @@ impl Twins {
             expected.push(answer);
             others.extend(told);
         }
-        expected.iter().for_each(|answer| self.model_memory.learn(instance, answer));
-        got.iter().for_each(|answer| self.redis.memory.learn(instance, answer));
+        for (plan, (expected, got)) in plans.iter().zip(expected.iter().zip(&got)) {
+            self.model_memory.learn(instance, plan, expected);
+            self.redis.memory.learn(instance, plan, got);
+        }
         let (got, expected) = (told_last(got), told_last(expected));
         match self.clock {
             Some(_) => assert_eq!(got, expected, "answers to {plans:?} by {instance}"),

@@ -175,6 +175,9 @@ impl Redis {
         let mut known: Vec<(String, u64)> =
             range(&instances).into_iter().map(|(name, _)| (name.clone(), generation(&name))).collect();
         known.sort();
+        let named = fields.keys().filter_map(|field| field.split_once(':')).map(|(_, name)| name);
+        let gone: Vec<&str> = named.filter(|name| !known.iter().any(|(of, _)| of == name)).collect();
+        assert!(gone.is_empty(), "fields are left of {gone:?}");
         Some(State {
             queue: range(&queue).into_iter().map(row).collect(),
             held: range(&held).into_iter().map(row).collect(),

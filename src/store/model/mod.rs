@@ -254,6 +254,12 @@ impl Model {
         self.grace = self.grace.min(1);
     }
 
+    /// What the wall clock says when the grace, and the calm, is over.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn wall_of_moments(&self) -> [u64; 2] {
+        [self.grace, self.calm].map(|moment| moment.saturating_sub(self.skew))
+    }
+
     /// A key was lost.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn damage(&mut self) {

@@ -31,6 +31,11 @@ pub(crate) fn command_of_listener(call: &Call, caller: &Caller) -> Cmd {
     words(&[call], &sender(caller, (false, true)), By::Source)
 }
 
+/// The same of one who asks for a message to itself.
+pub(crate) fn probing_command(call: &Call, caller: &Caller) -> Cmd {
+    words(&[call], &sender(caller, (true, true)), By::Source)
+}
+
 fn sender(caller: &Caller, (probe, listens): (bool, bool)) -> Sender<'_> {
     let Caller { instance, generation, run, sent } = caller;
     Sender { instance, generation: *generation, run_id: run, probe, listens, sent: *sent }
