@@ -138,7 +138,7 @@ fn header(call: &Call, from: &Sender<'_>, to: &mut impl Sink) {
     let Declaration { declared, declared_at, overrides, override_at, declares, description } =
         &*call.header.declaration;
     let numbers = [from.generation, call.header.epoch, call.header.version, *declared_at, *override_at];
-    let mut written = digits.iter_mut().zip(numbers).map(|(buffer, number)| &*buffer.format(number));
+    let mut written = digits.iter_mut().zip(numbers).map(|(buffer, number)| buffer.format(number) as &str);
     let mut next = || written.next().unwrap_or_default();
     let (generation, epoch, version, declared_at, override_at) = (next(), next(), next(), next(), next());
     to.arg(&[
