@@ -22,10 +22,12 @@
 mod certificates;
 mod cluster;
 mod flavor;
+mod ports;
 mod proxy;
 mod sentinel;
 mod server;
 mod spawner;
+mod tls;
 mod wait;
 
 pub use certificates::{Authority, Pair, Valid};
@@ -33,5 +35,6 @@ pub use cluster::Cluster;
 pub use flavor::Flavor;
 pub use proxy::{Held, Proxy};
 pub use sentinel::{SERVICE, Watched};
-pub use server::{Server, ServerBuilder, Tls};
+pub use server::{Server, ServerBuilder};
+pub use tls::Tls;
 pub use wait::{SOON, eventually, eventually_some};

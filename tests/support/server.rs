@@ -1,22 +1,17 @@
 //! A real server process on a port of its own.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tempfile::TempDir;
 
-use super::{Authority, Flavor, Pair, spawner};
+use super::ports::free_port;
+use super::{Flavor, Tls, spawner};
 
-/// Ports below the ephemeral ones, and so is the cluster bus, 10,000 above.
-const PORTS: std::ops::Range<u16> = 10_400..22_400;
-/// How far above its port a node of a cluster has its bus.
-const BUS: u16 = 10_000;
 /// How many ports are tried before a start is given up.
 const TRIES: u32 = 12;
 /// How long a started server may take to answer.
@@ -45,16 +40,6 @@ pub struct Server {
     kind: Kind,
     folder: TempDir,
     child: Mutex<Option<Child>>,
-}
-
-/// How a server speaks TLS, to its clients and to other servers.
-#[derive(Clone, Debug)]
-pub struct Tls {
-    pub own: Pair,
-    /// Who has to have signed its clients' certificates.
-    pub trusted: PathBuf,
-    /// Whether clients have to show one.
-    pub mutual: bool,
 }
 
 /// Options of a server that is about to start.
@@ -371,21 +356,8 @@ impl Server {
     }
 
     fn tls_options(&self) -> Vec<String> {
-        let Some((tls, port)) = self.tls.as_ref().zip(self.tls_port) else { return Vec::new() };
-        let path = |path: &Path| path.display().to_string();
-        let yes_or_no = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
-        let mut options = vec![
-            ("--tls-port", port.to_string()),
-            ("--tls-cert-file", path(&tls.own.cert)),
-            ("--tls-key-file", path(&tls.own.key)),
-            ("--tls-ca-cert-file", path(&tls.trusted)),
-            ("--tls-auth-clients", yes_or_no(tls.mutual)),
-            ("--tls-replication", "yes".into()),
-        ];
-        if self.kind == Kind::OfCluster {
-            options.push(("--tls-cluster", "yes".into()));
-        }
-        options.into_iter().flat_map(|(option, value)| [option.to_owned(), value]).collect()
+        let both = self.tls.as_ref().zip(self.tls_port);
+        both.map(|(tls, port)| tls.options(port, self.kind == Kind::OfCluster)).unwrap_or_default()
     }
 
     fn wait_until_up(&self) -> Result<(), StartError> {
@@ -434,13 +406,6 @@ impl Server {
     }
 }
 
-impl Tls {
-    /// With a certificate that this authority signs.
-    pub fn by(authority: &Authority, mutual: bool) -> Tls {
-        Tls { own: authority.sign("server"), trusted: authority.file(), mutual }
-    }
-}
-
 impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
@@ -450,22 +415,6 @@ impl Drop for Server {
 fn new_folder() -> TempDir {
     let folder = tempfile::Builder::new().prefix("fairq-").tempdir();
     folder.expect("make a temporary folder")
-}
-
-/// A port that nobody listens on at this moment. Test processes start at
-/// different places, so that they seldom meet.
-fn free_port(with_bus: bool) -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let start = (std::process::id().wrapping_mul(37) % 65_536) as u16;
-    for _ in PORTS {
-        let step = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_add(start);
-        let port = PORTS.start + step % (PORTS.end - PORTS.start);
-        let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-        if is_free(port) && (!with_bus || is_free(port + BUS)) {
-            return port;
-        }
-    }
-    panic!("no free port in {PORTS:?}")
 }
 
 /// One number from `cmdstat_NAME:calls=1,usec=27,…`; 0 when it never ran.
