@@ -12,11 +12,11 @@ if awaited then my_expiry = nil end
 if my_generation > GENERATION then return { 'refused', epoch, '', version } end
 local declares = string.sub(ARGV[6], 1, 1) == '1'
 if joins and not my_expiry then
-  -- Nobody here knows its generation (any more). If an instance was forgotten since the command was sent, it may have been
-  -- this one, and the command one that was stuck in the network, of which nobody knows any more. Whoever is alive
-  -- asks again, with a new number.
+  -- Nobody here knows its generation (any more). If an instance was forgotten since the command was sent (or all were, with
+  -- the limiter), it may have been this one, and the command one that was stuck in the network, of which nobody knows any
+  -- more. Whoever is alive asks again, with a new number.
   local age = now - skew - tonumber(string.sub(ARGV[5], 3))
-  if age > 100000 and age > (exists and now - tonumber(call('HGET', HASH, 'forgot') or 0) or 1000000) then
+  if age > 100000 and age > (exists and now - tonumber(call('HGET', HASH, 'forgot') or 0) or 0) then
     return { 'refused', epoch, '', version }
   end
 end
@@ -106,7 +106,7 @@ if not resync then
       call('ZADD', INSTANCES, format('%d', my_expiry), ME)
     end
   elseif joins then
-    my_expiry = now + lease
+    my_expiry = now + max(lease, 2000000) -- until its first sync it does not know how short the lease is
     due = min(due, my_expiry)
     call('ZADD', INSTANCES, my_expiry, ME)
     call('HSET', HASH, 'i:' .. ME, GENERATION, 'd:' .. ME, string.match(ARGV[6], '^.[^|]*|%d*|[^|]*|%d*|(.*)$') or '')
