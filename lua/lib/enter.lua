@@ -106,7 +106,9 @@ if not resync then
       call('ZADD', INSTANCES, format('%d', my_expiry), ME)
     end
   elseif joins then
-    my_expiry = now + max(lease, 2000000) -- until its first sync it does not know how short the lease is
+    my_expiry = now + lease
+    -- Until its first sync it may not know how short the lease is.
+    if string.match(ARGV[6], '^.%d+ %d+ %d+ (%d+)') ~= format('%d', lease / 1000) then my_expiry = max(my_expiry, now + 2000000) end
     due = min(due, my_expiry)
     call('ZADD', INSTANCES, my_expiry, ME)
     call('HSET', HASH, 'i:' .. ME, GENERATION, 'd:' .. ME, string.match(ARGV[6], '^.[^|]*|%d*|[^|]*|%d*|(.*)$') or '')

@@ -137,7 +137,8 @@ impl LimiterState {
     }
 
     /// The lease by which an answer may be judged that comes with this version of the configuration: another version may have
-    /// a shorter one, and the sync that tells is on its way. Who comes is given 2 s at least.
+    /// a shorter one, and the sync that tells is on its way. Who comes with
+    /// another lease in mind is given 2 s at least.
     pub(crate) fn lease_known(&self, version: u64) -> Nanos {
         match self.version {
             known if known == version => self.lease(),

@@ -17,8 +17,8 @@ const SHORTEST_SPAN: u64 = 6_000_000;
 /// A command that was under way for no longer than this, in microseconds, is none that its sender has given up.
 const PROMPT: u64 = 100_000;
 
-/// For so long, in microseconds, whoever comes is believed in at least: until its first sync it does not know how short the
-/// lease is.
+/// For so long, in microseconds, whoever comes with another lease in mind is believed in at least: until its first sync it
+/// does not know how short the lease is.
 const FIRST_LEASE: u64 = 2_000_000;
 
 /// For how long an instance is believed in.
@@ -189,7 +189,9 @@ impl Model {
                 self.remind(&caller.instance);
             }
         } else if joins {
-            let expiry = self.now + self.lease_us().max(FIRST_LEASE);
+            let believed = declaration.declared.split_whitespace().nth(3).and_then(|word| word.parse::<u64>().ok());
+            let least = if believed == Some(self.settings().lease) { 0 } else { FIRST_LEASE };
+            let expiry = self.now + self.lease_us().max(least);
             let record = InstanceRecord {
                 expiry,
                 generation: caller.generation,

@@ -15,6 +15,9 @@ use super::script::Script;
 use super::server_time::ServerTime;
 use crate::store::{Answer, Call, StoreError, Verb, Verdict};
 
+/// The time that a command is allowed for each that stands before it in the same write, in microseconds.
+const EACH: u64 = 1000;
+
 /// What a round came to.
 pub(super) struct Outcome {
     /// For each call.
@@ -164,7 +167,7 @@ impl<'a> Round<'a> {
     fn packed(&self, which: &[usize], teach: Teach) -> Vec<u8> {
         let Open { run_id, generation, time, .. } = &*self.open;
         let (instance, probe, listens) = (&self.router.instance, self.probe, self.router.probe.listens_on(run_id));
-        let from = Sender { instance, generation: *generation, run_id, probe, listens, sent: time.now() };
+        let mut from = Sender { instance, generation: *generation, run_id, probe, listens, sent: time.now() };
         let mut bytes = Vec::with_capacity(which.len() * 256);
         let mut loaded: Vec<&str> = Vec::new();
         for index in which {
@@ -180,6 +183,7 @@ impl<'a> Round<'a> {
                 redis::cmd("ASKING").write_packed_command(&mut bytes);
             }
             command(call, &from, by).write_packed_command(&mut bytes);
+            from.sent += EACH; // what stands before it has to be carried out first
         }
         bytes
     }
