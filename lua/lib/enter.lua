@@ -25,11 +25,11 @@ if anew or not same then
   local my_generation = tonumber(record and string.match(record, '^%d+', 25) or 0)
   if my_generation > tonumber(generation) then return { 'refused', epoch, '', version } end
   if joins and not record then
-    -- Nobody here knows its generation (any more). If an instance was forgotten since the command was sent, it may have been
-    -- this one, and the command one that was stuck in the network, of which nobody knows any more. Whoever is alive
-    -- asks again, with a new number.
+    -- Nobody here knows its generation (any more). If an instance was forgotten since the command was sent (or all were,
+    -- with the limiter), it may have been this one, and the command one that was stuck in the network, of which nobody
+    -- knows any more. Whoever is alive asks again, with a new number.
     local age = now - skew - tonumber(string.sub(ARGV[3], 3))
-    if age > 100000 and age > (exists and now - tonumber(call('HGET', HASH, 'forgot') or 0) or 1000000) then
+    if age > 100000 and age > (exists and now - tonumber(call('HGET', HASH, 'forgot') or 0) or 0) then
       return { 'refused', epoch, '', version }
     end
   end
@@ -123,6 +123,9 @@ if my_expiry or joins then
     if frees then call('HDEL', HASH, '-') end
     if not my_expiry then
       call('HSET', HASH, 'd:' .. ME, string.match(HEADER, '^%d+ %S* %d+ %d %d+ .[^|]*|%d*|[^|]*|%d*|(.*)$') or '')
+      -- Until its first sync it may not know how short the lease is.
+      local believed = string.match(HEADER, '^%d+ %S* %d+ %d %d+ .%d+ %d+ %d+ (%d+)')
+      if believed ~= format('%d', lease / 1000) then my_expiry = now + 2000000 end
     end
     if stale then
       --@include renew

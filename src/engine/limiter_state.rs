@@ -32,6 +32,7 @@ pub(crate) struct LimiterState {
     pub declaration: Arc<Declaration>,
     /// In force as far as is known.
     pub settings: Settings,
+    /// Of these; [`UNTOLD`] before the first answer to a sync, [`UNKNOWN`] when it has to be told again.
     pub version: u64,
     pub epoch: u64,
     /// How many permits operators had revoked, when last told.
@@ -65,6 +66,10 @@ pub(crate) struct LimiterState {
     /// When it is looked whether the lease has passed.
     pub watch_at: Option<Nanos>,
 }
+
+/// No limiter's configuration has these versions.
+pub(crate) const UNTOLD: u64 = 0;
+pub(crate) const UNKNOWN: u64 = 1;
 
 /// Whether the store knows what was declared here. One call at a time says it: a second one behind it could come after
 /// somebody else's newer open, and undo that.
@@ -103,7 +108,7 @@ impl LimiterState {
             declare: if declaration.declared.is_empty() { Declare::Done } else { Declare::Due },
             declaration: Arc::new(declaration),
             settings,
-            version: 0,
+            version: UNTOLD,
             epoch: 0,
             revokes: 0,
             heard_at: 0,
@@ -132,11 +137,12 @@ impl LimiterState {
     }
 
     /// The lease by which an answer may be judged that comes with this version of the configuration: another version may have
-    /// a shorter one, and the sync that tells is on its way. Before the first, what was declared is believed for a moment.
+    /// a shorter one, and the sync that tells is on its way. Who comes with
+    /// another lease in mind is given 2 s at least.
     pub(crate) fn lease_known(&self, version: u64) -> Nanos {
         match self.version {
             known if known == version => self.lease(),
-            0 => self.lease().min(1_000_000_000),
+            UNTOLD => self.lease().min(2_000_000_000),
             _ => 0,
         }
     }

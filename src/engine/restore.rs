@@ -169,8 +169,9 @@ impl Engine {
         let state = &mut turn.table.limiters[limiter];
         state.restore = RestoreState::Settled;
         state.epoch = epoch;
-        let until = sent_at + state.lease_known(version);
-        self.confirm_until(turn, limiter, until);
+        if state.version == version {
+            self.confirm(turn, limiter, sent_at);
+        }
         self.send_unsent(turn, limiter);
         turn.table.send_leaving(limiter, None, turn.now, turn.fx);
         self.plan_sync(turn, limiter);

@@ -12,7 +12,7 @@ use super::redis::db::Bytes;
 use super::redis::words;
 use super::view::View;
 use super::world::{Arrival, Event, MS, World};
-use crate::clock::nanos;
+use crate::clock::{Nanos, nanos};
 use crate::store::Verb;
 
 /// There is one server: whatever happens to the link concerns every limiter.
@@ -72,7 +72,7 @@ impl World {
 
     pub(super) fn connected(&mut self, i: usize) {
         let reachable = self.reachable(i);
-        let (run, wall) = (self.server.run_id(), self.server.wall(self.now));
+        let (run, time) = (self.server.run_id(), self.time_told());
         let number = self.number();
         let longest = self.instances[i].listener().and_then(|listener| listener.wants_link(&all));
         let now = self.now;
@@ -81,7 +81,7 @@ impl World {
         if reachable {
             link.connection = Some(number);
             link.generation += 1;
-            link.time = (wall, now);
+            link.time = time;
             (link.run, link.pause, link.next_attempt, link.sent_until, link.answered_until) =
                 (run, Duration::ZERO, 0, now, now);
             self.trace.line(now, || format!("i{i} connects, generation {}", self.instances[i].link.generation));
@@ -100,6 +100,11 @@ impl World {
             listener.link_down(&all, "cannot connect");
         }
         self.instances[i].link.fail_all();
+    }
+
+    /// The server's time, as if the question for it had come there at once.
+    fn time_told(&mut self) -> (u64, Nanos) {
+        (self.server.wall(self.now) + self.latency() / 1000, self.now)
     }
 
     fn reachable(&self, i: usize) -> bool {
@@ -245,10 +250,9 @@ impl World {
             round.into_iter().for_each(|round| round.finish());
         } else if round.next_pass() {
             if round.take_outdated() {
-                let (wall, now) = (self.server.wall(self.now), self.now);
+                let time = self.time_told();
                 let link = &mut self.instances[i].link;
-                link.generation += 1;
-                link.time = (wall, now);
+                (link.generation, link.time) = (link.generation + 1, time);
             }
             self.send(i);
         } else if let Some(round) = self.instances[i].link.round.take() {

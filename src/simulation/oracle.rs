@@ -145,7 +145,8 @@ impl Oracle {
     /// P8: nobody is forgotten within his lease who was not silent for a while.
     fn check_presence(&mut self, ran: &Ran<'_>, before: &View, after: &View) {
         let state = &mut self.limiters[ran.limiter];
-        if ran.verdict != "resync" {
+        // Who was taken for dead is told so first, and then counted in again.
+        if ran.verdict != "resync" && after.instances.contains_key(ran.caller) {
             state.heard.insert(ran.caller.to_owned(), after.now);
             state.presumed_dead.remove(ran.caller);
         }

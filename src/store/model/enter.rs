@@ -17,6 +17,10 @@ const SHORTEST_SPAN: u64 = 6_000_000;
 /// A command that was under way for no longer than this, in microseconds, is none that its sender has given up.
 const PROMPT: u64 = 100_000;
 
+/// For so long, in microseconds, whoever comes with another lease in mind is believed in at least: until its first sync it
+/// does not know how short the lease is.
+const FIRST_LEASE: u64 = 2_000_000;
+
 /// For how long an instance is believed in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Renewal {
@@ -83,7 +87,7 @@ impl Model {
     fn may_be_forgotten(&self, caller: &Caller, wall: u64) -> bool {
         let age = wall.saturating_sub(caller.sent);
         let now = self.now.max(wall + self.skew);
-        age > PROMPT && age > if self.exists { now - self.forgot } else { 1_000_000 }
+        age > PROMPT && age > if self.exists { now - self.forgot } else { 0 }
     }
 
     /// Grace for an epoch that was opened by one who remembered nothing; calm after a quiet gap.
@@ -185,7 +189,9 @@ impl Model {
                 self.remind(&caller.instance);
             }
         } else if joins {
-            let expiry = self.now + self.lease_us();
+            let believed = declaration.declared.split_whitespace().nth(3).and_then(|word| word.parse::<u64>().ok());
+            let least = if believed == Some(self.settings().lease) { 0 } else { FIRST_LEASE };
+            let expiry = self.now + self.lease_us().max(least);
             let record = InstanceRecord {
                 expiry,
                 generation: caller.generation,

@@ -14,6 +14,9 @@ use super::router::Router;
 use super::server_time::ServerTime;
 use crate::store::Call;
 
+/// The time that a command is allowed for each that stands before it in the same write, in microseconds.
+const EACH: u64 = 1000;
+
 /// What a round came to.
 pub(super) struct Outcome {
     /// For each call.
@@ -115,13 +118,14 @@ impl<'a> Round<'a> {
     fn packed(&self, calls: &[&Call], parcels: &[Parcel]) -> Vec<u8> {
         let Open { run_id, generation, time, .. } = &*self.open;
         let (instance, probe, listens) = (&self.router.instance, self.probe, self.router.probe.listens_on(run_id));
-        let from = Sender { instance, generation: *generation, run_id, probe, listens, sent: time.now() };
+        let mut from = Sender { instance, generation: *generation, run_id, probe, listens, sent: time.now() };
         let mut bytes = Vec::with_capacity(parcels.len() * 512);
         for Parcel { place, by } in parcels {
             if self.calls[self.passes.number(place.start)].1 {
                 redis::cmd("ASKING").write_packed_command(&mut bytes);
             }
             pack(&calls[place.clone()], &from, *by, &mut bytes);
+            from.sent += EACH * place.len() as u64; // what stands before it has to be carried out first
         }
         bytes
     }
