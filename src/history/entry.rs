@@ -41,6 +41,9 @@ pub(super) enum Write {
     },
 }
 
+/// How many arguments are about the caller and the limiter (`store::redis::encode`); the verb's own come behind them.
+const HEADER: usize = 6;
+
 /// Places in KEYS.
 pub(super) const QUEUE: usize = 2;
 pub(super) const HELD: usize = 3;
@@ -67,7 +70,7 @@ impl Entry {
 
     pub(super) fn caller(&self) -> Caller {
         Caller {
-            instance: self.args[0].as_str().into(),
+            instance: self.instance().into(),
             generation: number(&self.args[1]),
             run: self.args[2].as_str().into(),
         }
@@ -83,9 +86,23 @@ impl Entry {
         Call { limiter: self.key.as_str().into(), header, verb: self.verb() }
     }
 
+    pub(super) fn instance(&self) -> &str {
+        &self.args[0]
+    }
+
+    /// It says that it is subscribed to its channel on this server.
+    pub(super) fn listens(&self) -> bool {
+        self.args[4][1..].starts_with('1')
+    }
+
+    /// The verb's own arguments.
+    pub(super) fn own(&self) -> &[String] {
+        &self.args[HEADER..]
+    }
+
     /// A sync that asks for a message to itself, and is reminded of what it holds.
     pub(super) fn is_probe(&self) -> bool {
-        self.script == "sync" && self.args[7] == "1"
+        self.script == "sync" && self.own()[1] == "1"
     }
 
     /// The answer as it was sent.
@@ -94,7 +111,7 @@ impl Entry {
     }
 
     fn verb(&self) -> Verb {
-        let args = &self.args[6..];
+        let args = self.own();
         match self.script.as_str() {
             "acquire" => Verb::Acquire {
                 no: ticket(&args[0]),

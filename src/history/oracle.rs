@@ -81,24 +81,24 @@ impl Oracle {
 
     /// What the arguments say of tickets, and of the limit.
     fn learn(&mut self, entry: &Entry) {
-        let args = &entry.args;
         match entry.script.as_str() {
             "acquire" => {
-                self.costs.insert(args[6].clone(), number(&args[7]));
-                self.labels.insert(args[6].clone(), args[10].clone());
+                let args = entry.own();
+                self.costs.insert(args[0].clone(), number(&args[1]));
+                self.labels.insert(args[0].clone(), args[4].clone());
                 if entry.answer[0] == "granted" {
-                    self.orders.insert(args[6].clone(), number(&entry.answer[5]));
+                    self.orders.insert(args[0].clone(), number(&entry.answer[5]));
                 }
             }
             "restore" => {
-                for words in args[6..].chunks(6) {
+                for words in entry.own().chunks(6) {
                     self.costs.insert(words[1].clone(), number(&words[4]));
                     self.labels.insert(words[1].clone(), words[5].clone());
                     self.orders.entry(words[1].clone()).or_insert(number(&words[2]));
                 }
             }
             "configure" => {
-                self.limit = args[7].parse().unwrap_or(self.limit);
+                self.limit = entry.own()[1].parse().unwrap_or(self.limit);
             }
             _ => {}
         }
@@ -131,7 +131,7 @@ impl Oracle {
         if self.held.contains_key(ticket) {
             return Err(format!("P2: {ticket} is held, and waits"));
         }
-        if entry.script == "acquire" && entry.args[9] == "0" && order <= self.last_order {
+        if entry.script == "acquire" && entry.own()[3] == "0" && order <= self.last_order {
             return Err(format!("P6: a newcomer has order {order}, after {}", self.last_order));
         }
         self.last_order = self.last_order.max(order);
@@ -149,8 +149,8 @@ impl Oracle {
         let admitted = self.leaving.take().is_some_and(|leaving| leaving == ticket);
         match entry.script.as_str() {
             _ if admitted => {}
-            "acquire" if entry.args[6] == ticket => {} // at once
-            "restore" => return Ok(()),                // it was granted before
+            "acquire" if entry.own()[0] == ticket => {} // at once
+            "restore" => return Ok(()),                 // it was granted before
             other => return Err(format!("{other} gave a permit to {ticket}, which did not wait")),
         }
         let used: u64 = self.held.values().map(|hold| hold.cost).sum();

@@ -76,8 +76,8 @@ impl Replay {
     /// Who listens for others, and stands in front, is to look after them more often; the model does not know who listens.
     fn hurry(&self, answer: &mut Answer, entry: &Entry) {
         let Verdict::Synced(synced) = &mut answer.verdict else { return };
-        let Some(state) = self.model.state().filter(|_| entry.args[4].ends_with('1')) else { return };
-        let prefix = format!("{}:", entry.args[0]);
+        let Some(state) = self.model.state().filter(|_| entry.listens()) else { return };
+        let prefix = format!("{}:", entry.instance());
         let in_front = state.queue.iter().take(3).any(|(ticket, ..)| ticket.starts_with(&prefix));
         if in_front && state.instances.len() > 1 {
             synced.next = Some(synced.next.map_or(LOOK, |next| next.min(LOOK)));
