@@ -42,6 +42,9 @@ pub(super) enum Write {
     },
 }
 
+/// How many arguments are about the caller and the limiter (`store::redis::encode`); the verb's own come behind them.
+const HEADER: usize = 3;
+
 /// Places in KEYS.
 pub(super) const QUEUE: usize = 2;
 pub(super) const HELD: usize = 3;
@@ -68,7 +71,7 @@ impl Entry {
 
     pub(super) fn caller(&self) -> Caller {
         Caller {
-            instance: self.args[0].as_str().into(),
+            instance: self.instance().into(),
             generation: number(self.header(0)),
             run: self.header(1).into(),
             sent: number(&self.args[2][2..]),
@@ -103,7 +106,7 @@ impl Entry {
 
     /// The verbs of a parcel (`lua/parcel.lua`).
     fn parcel(&self) -> Vec<Verb> {
-        let mut args = self.args[4..].iter();
+        let mut args = self.own()[1..].iter();
         let mut next = || args.next().expect("as many tickets as letters");
         let verb = |letter| match letter {
             'r' => Verb::Release(vec![(ticket(next()), number(next()))]),
@@ -119,7 +122,7 @@ impl Entry {
                 label: next().as_str().into(),
             },
         };
-        self.args[3].chars().map(verb).collect()
+        self.own()[0].chars().map(verb).collect()
     }
 
     /// The answers to its calls; what was told on the way is with the last.
@@ -128,9 +131,18 @@ impl Entry {
         scripts::read_all(&calls, &self.value())
     }
 
+    pub(super) fn instance(&self) -> &str {
+        &self.args[0]
+    }
+
+    /// The verb's own arguments.
+    pub(super) fn own(&self) -> &[String] {
+        &self.args[HEADER..]
+    }
+
     /// A sync that asks for a message to itself, and is reminded of what it holds.
     pub(super) fn is_probe(&self) -> bool {
-        self.script == "sync" && self.args[4] == "1"
+        self.script == "sync" && self.own()[1] == "1"
     }
 
     /// The answer as it was sent.
@@ -143,7 +155,7 @@ impl Entry {
     }
 
     fn verb(&self) -> Verb {
-        let args = &self.args[3..];
+        let args = self.own();
         match self.script.as_str() {
             "acquire" => Verb::Acquire {
                 no: ticket(&args[0]),

@@ -81,13 +81,12 @@ impl Oracle {
 
     /// What the arguments say of tickets, and of the limit.
     fn learn(&mut self, entry: &Entry) {
-        let args = &entry.args;
         match entry.script.as_str() {
             "acquire" | "parcel" => {
                 let calls = entry.calls();
                 for (call, answer) in calls.iter().zip(entry.answers(&calls)) {
                     let Verb::Acquire { no, cost, label, .. } = &call.verb else { continue };
-                    let ticket = format!("{}:{no}", args[0]);
+                    let ticket = format!("{}:{no}", entry.instance());
                     self.costs.insert(ticket.clone(), *cost);
                     self.labels.insert(ticket.clone(), label.to_string());
                     if let Verdict::Granted { order, .. } = answer.verdict {
@@ -96,14 +95,14 @@ impl Oracle {
                 }
             }
             "restore" => {
-                for words in args[3..].chunks(6) {
+                for words in entry.own().chunks(6) {
                     self.costs.insert(words[1].clone(), number(&words[4]));
                     self.labels.insert(words[1].clone(), words[5].clone());
                     self.orders.entry(words[1].clone()).or_insert(number(&words[2]));
                 }
             }
             "configure" => {
-                self.limit = args[4].parse().unwrap_or(self.limit);
+                self.limit = entry.own()[1].parse().unwrap_or(self.limit);
             }
             _ => {}
         }
@@ -180,7 +179,7 @@ impl Oracle {
 /// The order from before that an acquire names; 0: it is new.
 fn asks_for(entry: &Entry, ticket: &str) -> Option<u64> {
     entry.calls().iter().find_map(|call| match &call.verb {
-        Verb::Acquire { no, order, .. } if format!("{}:{no}", entry.args[0]) == ticket => Some(*order),
+        Verb::Acquire { no, order, .. } if format!("{}:{no}", entry.instance()) == ticket => Some(*order),
         _ => None,
     })
 }

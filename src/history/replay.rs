@@ -83,7 +83,7 @@ impl Replay {
     fn hurry(&self, answer: &mut Answer, entry: &Entry) {
         let Verdict::Synced(synced) = &mut answer.verdict else { return };
         let Some(state) = self.model.state().filter(|_| entry.listens()) else { return };
-        let prefix = format!("{}:", entry.args[0]);
+        let prefix = format!("{}:", entry.instance());
         let in_front = state.queue.iter().take(3).any(|(ticket, ..)| ticket.starts_with(&prefix));
         if in_front && state.instances.len() > 1 {
             synced.next = Some(synced.next.map_or(LOOK, |next| next.min(LOOK)));
