@@ -114,7 +114,7 @@ impl Oracle {
     pub(super) fn ran(&mut self, ran: &Ran<'_>, after: View) {
         let name = ran.limiter;
         let before = std::mem::replace(&mut self.limiters[name].view, after.clone());
-        if matches!(ran.verdict, "refused" | "none" | "OOM" | "NOSCRIPT" | "READONLY")
+        if matches!(ran.verdict, "refused" | "none" | "apart" | "OOM" | "NOSCRIPT" | "READONLY")
             || matches!(ran.verb, Verb::Position(_))
         {
             return;
