@@ -43,6 +43,15 @@ pub fn goodbye(client: &Client) {
     }
 }
 
+/// The same for many, whose farewells need not wait for one another.
+pub fn goodbye_all(clients: &[Client]) {
+    std::thread::scope(|scope| {
+        for client in clients {
+            scope.spawn(|| goodbye(client));
+        }
+    });
+}
+
 fn no_server(url: Option<&str>) -> Failure {
     let what = match url {
         Some(url) if !url.is_empty() => {
