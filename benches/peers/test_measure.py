@@ -47,6 +47,8 @@ class Measure(unittest.TestCase):
         used = Counters(10, 60, 80.0, 100.0).since(Counters(2, 20, 40.0, 20.0))
         row = figures([request(0, 500, 600), request(0, 1000, 1100)], 1, 2000 * MS, used)
         self.assertEqual((row.grants, row.grants_per_s, row.scripts_per_grant), (2, 2.0, 4.0))
+        cut = figures([request(0, 500, 600), request(0, 0, 0)], 1, 2000 * MS, used)
+        self.assertEqual((cut.grants, cut.grants_per_s), (1, 0.5), "until the end, if somebody still waits")
         self.assertEqual((row.script_us_per_grant, row.server_us_per_grant, row.client_us_per_grant), (20.0, 20.0, 40.0))
 
 

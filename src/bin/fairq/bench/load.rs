@@ -40,9 +40,9 @@ pub struct Load {
     /// Of one core; 1 means that the server could do no more.
     pub redis_cpu: f64,
     pub client_per_grant: PerGrant,
-    /// From a release to the grant that takes its slot.
-    pub refill_p50_us: f64,
-    pub refill_p99_us: f64,
+    /// From a release to the grant that takes its slot. Where requests differ in cost, slots are not alike.
+    pub refill_p50_us: Option<f64>,
+    pub refill_p99_us: Option<f64>,
     pub most_at_once: u64,
     pub over_limit: u64,
     pub overtakings: u64,
@@ -122,7 +122,7 @@ impl<'a> Crew<'a> {
         bench.sleep(Duration::from_secs_f64(self.shape.seconds))?;
         let after = self.read(&mut bench.server)?;
         let grants = self.fleet.stop()?;
-        Ok(Load::new(self.shape.limit, &before, &after, &grants))
+        Ok(Load::new(&self.shape, &before, &after, &grants))
     }
 
     fn read(&mut self, server: &mut Server) -> Result<Reading, Failure> {
@@ -143,22 +143,22 @@ struct Reading {
 }
 
 impl Load {
-    fn new(limit: u64, before: &Reading, after: &Reading, grants: &[Grant]) -> Load {
-        let limits = [LimitChange { asked_ns: 0, done_ns: 0, limit }];
+    fn new(shape: &Shape, before: &Reading, after: &Reading, grants: &[Grant]) -> Load {
+        let limits = [LimitChange { asked_ns: 0, done_ns: 0, limit: shape.limit }];
         let scripts = after.scripts.since(before.scripts);
         let granted = (after.granted - before.granted) as f64;
         let seconds = clock::seconds(before.at_ns, after.at_ns);
         let mut refills = server::histogram();
         let times = before.at_ns..after.at_ns;
-        audit::refills_ns(grants, limit, times).into_iter().for_each(|ns| refills.saturating_record(ns));
+        audit::refills_ns(grants, shape.limit, times).into_iter().for_each(|ns| refills.saturating_record(ns));
         Load {
             grants_per_s: granted / seconds,
             script_calls_per_grant: scripts.calls as f64 / granted.max(1.0),
             redis_us_per_script_call: scripts.usec_per_call(),
             redis_cpu: (after.cpu_s - before.cpu_s) / seconds,
             client_per_grant: (after.clients - before.clients).per(granted),
-            refill_p50_us: micros(&refills, 0.5),
-            refill_p99_us: micros(&refills, 0.99),
+            refill_p50_us: (shape.costs_up_to == 1).then(|| micros(&refills, 0.5)),
+            refill_p99_us: (shape.costs_up_to == 1).then(|| micros(&refills, 0.99)),
             most_at_once: audit::most_at_once(grants),
             over_limit: audit::over_limit(grants, &limits) as u64,
             overtakings: audit::overtaken(grants) as u64,

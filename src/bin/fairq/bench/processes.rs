@@ -84,8 +84,8 @@ impl Load {
             super::percent(self.redis_cpu),
             super::us(each.cpu_us),
             format!("{:.2}", each.switches),
-            super::us(self.refill_p50_us),
-            super::us(self.refill_p99_us),
+            self.refill_p50_us.map_or_else(|| "-".into(), super::us),
+            self.refill_p99_us.map_or_else(|| "-".into(), super::us),
         ]
     }
 }
