@@ -8,12 +8,14 @@ use serde::Serialize;
 
 use super::Bench;
 use crate::exit::Failure;
+use crate::server::Scripts;
 use crate::term::Table;
 
 const INSTANCES: usize = 10;
 const LIMIT: u64 = 100;
-/// Of each verb; a short line is not emptied by it.
-const CALLS: u64 = 4000;
+/// Of each verb, in rounds: a line is not to become much shorter or longer by what is measured.
+const CALLS: f64 = 4000.0;
+const ROUNDS: u64 = 100;
 
 #[derive(Serialize)]
 pub struct Line {
@@ -69,9 +71,11 @@ fn row(bench: &mut Bench, crowd: &mut Crowd, waiting: u64, empty: u64) -> Result
 
 /// The mean of many calls, in rounds between which the line is as long as it was.
 fn cost(bench: &mut Bench, crowd: &mut Crowd, deed: Deed, waiting: u64) -> Result<f64, Failure> {
-    let round = CALLS.min((waiting / 2).max(1)).min(if deed == Deed::HandOver { LIMIT } else { CALLS });
-    let mut all = crate::server::Scripts::default();
-    while all.calls < CALLS {
+    let calls = (CALLS * bench.seconds_up_to(1.0).as_secs_f64()) as u64;
+    let most = if deed == Deed::HandOver { LIMIT } else { calls };
+    let round = (waiting / 2).min(most).max(1);
+    let mut all = Scripts::default();
+    for _ in 0..calls.div_ceil(round).min(ROUNDS) {
         bench.interrupted()?;
         crowd.grow_to(waiting)?;
         let before = bench.server.scripts()?;
