@@ -8,14 +8,14 @@ use serde::Serialize;
 
 use super::Bench;
 use crate::exit::Failure;
-use crate::server::Scripts;
 use crate::term::Table;
 
 const INSTANCES: usize = 10;
 const LIMIT: u64 = 100;
-/// Of each verb, in rounds: a line is not to become much shorter or longer by what is measured.
-const CALLS: f64 = 4000.0;
-const ROUNDS: u64 = 100;
+/// Each figure is the median of so many rounds of so many calls: the server counts the moments in which it had no core, and
+/// few rounds have many of them. Between rounds the line becomes as long as it was.
+const ROUNDS: f64 = 25.0;
+const ROUND: u64 = 200;
 
 #[derive(Serialize)]
 pub struct Line {
@@ -55,7 +55,7 @@ fn row(bench: &mut Bench, crowd: &mut Crowd, waiting: u64, empty: u64) -> Result
     let (enqueue_us, cancel_us) = (each(Deed::Enqueue)?, each(Deed::Cancel)?);
     let (release_us, position_us, sync_us) = (each(Deed::HandOver)?, each(Deed::Position)?, each(Deed::Sync)?);
     crowd.grow_to(waiting)?;
-    let (grant_us, grants_per_s_pipelined) = turns(bench, crowd)?;
+    let (grant_us, grants_per_s_pipelined) = (grant(bench, crowd)?, rate(bench, crowd)?);
     Ok(Row {
         waiting,
         enqueue_us,
@@ -69,39 +69,51 @@ fn row(bench: &mut Bench, crowd: &mut Crowd, waiting: u64, empty: u64) -> Result
     })
 }
 
-/// The mean of many calls, in rounds between which the line is as long as it was.
 fn cost(bench: &mut Bench, crowd: &mut Crowd, deed: Deed, waiting: u64) -> Result<f64, Failure> {
-    let calls = (CALLS * bench.seconds_up_to(1.0).as_secs_f64()) as u64;
-    let most = if deed == Deed::HandOver { LIMIT } else { calls };
+    let most = if deed == Deed::HandOver { LIMIT } else { ROUND };
     let round = (waiting / 2).min(most).max(1);
-    let mut all = Scripts::default();
-    for _ in 0..calls.div_ceil(round).min(ROUNDS) {
-        bench.interrupted()?;
+    median(bench, |bench| {
         crowd.grow_to(waiting)?;
         let before = bench.server.scripts()?;
         crowd.pipelined(deed, round)?;
-        let some = bench.server.scripts()?.since(before);
-        all.calls += some.calls;
-        all.usec += some.usec;
+        let used = bench.server.scripts()?.since(before);
         if deed == Deed::Enqueue {
             crowd.pipelined(Deed::Cancel, round)?;
         }
-    }
-    Ok(all.usec_per_call())
+        Ok(used.usec_per_call())
+    })
 }
 
-fn turns(bench: &mut Bench, crowd: &mut Crowd) -> Result<(f64, f64), Failure> {
-    let (before, start) = (bench.server.scripts()?, Instant::now());
-    let duration = bench.seconds_up_to(2.0);
+fn grant(bench: &mut Bench, crowd: &mut Crowd) -> Result<f64, Failure> {
+    median(bench, |bench| {
+        let before = bench.server.scripts()?;
+        crowd.turn()?;
+        Ok(bench.server.scripts()?.since(before).usec as f64 / LIMIT as f64)
+    })
+}
+
+/// Of as many rounds as there is time for: a short run is short in all its parts.
+fn median(bench: &mut Bench, mut round: impl FnMut(&mut Bench) -> Result<f64, Failure>) -> Result<f64, Failure> {
+    let rounds = (ROUNDS * bench.seconds_up_to(1.0).as_secs_f64()).ceil() as usize;
+    let mut all = Vec::with_capacity(rounds);
+    for _ in 0..rounds {
+        bench.interrupted()?;
+        all.push(round(bench)?);
+    }
+    all.sort_by(f64::total_cmp);
+    Ok(all[rounds / 2])
+}
+
+/// Grants per second, as fast as the server can.
+fn rate(bench: &mut Bench, crowd: &mut Crowd) -> Result<f64, Failure> {
+    let (start, duration) = (Instant::now(), bench.seconds_up_to(2.0));
     let mut grants = 0;
     while start.elapsed() < duration {
         bench.interrupted()?;
         crowd.turn()?;
         grants += LIMIT;
     }
-    let seconds = start.elapsed().as_secs_f64();
-    let used = bench.server.scripts()?.since(before);
-    Ok((used.usec as f64 / grants as f64, grants as f64 / seconds))
+    Ok(grants as f64 / start.elapsed().as_secs_f64())
 }
 
 impl Line {
