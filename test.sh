@@ -339,6 +339,13 @@ run_fuzzers() {
 
 run_language_tests() { run_script tests/languages/run.sh; }
 
+# Not the comparison itself, which takes a network and minutes: its arithmetic, and that it can be read.
+check_peers() {
+    have_python || exit "$SKIP"
+    (cd benches/peers && python3 -B -m unittest discover --quiet) || return 1
+    ! command -v node >/dev/null || node --check benches/peers/node/worker.js
+}
+
 quick_checks() {
     run_step format check_format
     run_step lints check_lints
@@ -363,6 +370,7 @@ all_checks() {
     run_step Java run_java_tests
     run_step "Spring gateway" run_spring_gateway_tests
     run_step "all languages" run_language_tests
+    run_step "peers' bench" check_peers
 }
 
 long_checks() {

@@ -353,6 +353,25 @@ fn a_short_bench_is_one_json_object() {
     assert!(!left.is_empty());
 }
 
+/// Small in every respect: that each part runs, and gives what its table is made of.
+#[test]
+fn parts_of_the_bench_can_be_had_alone() {
+    let server = server();
+    let small = ["--seconds", "0.2", "--longest", "100", "--names", "1", "--idle", "50", "--hold", "5ms"];
+    let shape = ["--processes", "2", "--instances", "6", "--waiters", "60", "--limit", "3"];
+    let only = ["bench", "--json", "--only", "line,names,cancels,scale"];
+    let report = json(on(&server, &[&only[..], &small, &shape].concat()));
+    assert!(report.get("load").is_none() && report.get("threads").is_none(), "not asked for: {report}");
+    let positive = |pointer: &str| report.pointer(pointer).and_then(|value| value.as_f64()).is_some_and(|n| n > 0.0);
+    for pointer in ["/line/rows/1/cancel_us", "/names/rows/0/pairs/per_s", "/cancels/script_calls_per_cancel"] {
+        assert!(positive(pointer), "{pointer}: {report}");
+    }
+    assert_eq!(report["scale"]["instances"], 6, "{report}");
+    assert_eq!(report["scale"]["load"]["most_at_once"], 3, "{report}");
+    assert_eq!(report["scale"]["load"]["overtakings"], 0, "{report}");
+    expect(64, on(&server, &["bench", "--only", "no-such-part"]));
+}
+
 // ---- usage ----
 
 #[test]

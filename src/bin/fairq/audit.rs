@@ -3,6 +3,8 @@
 //! A worker notes the time after it learnt of a grant and before it gives the permit back, so a recorded interval lies
 //! inside the true one: what is found here did happen. (That nothing was missed is the business of the tests.)
 
+use std::ops::Range;
+
 /// One grant, as the process saw it that got it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
@@ -91,6 +93,17 @@ pub fn handoffs_ns(grants: &[Grant]) -> Vec<u64> {
     pairs.map(|pair| pair[1].start_ns.saturating_sub(pair[0].end_ns)).collect()
 }
 
+/// From each release of these times to the grant that takes its slot, if somebody waits all the time and all costs are 1.
+/// Slots are alike: the n-th release makes room for the grant number n + limit.
+pub fn refills_ns(grants: &[Grant], limit: u64, times: Range<u64>) -> Vec<u64> {
+    let mut starts: Vec<u64> = grants.iter().map(|grant| grant.start_ns).collect();
+    let mut ends: Vec<u64> = grants.iter().map(|grant| grant.end_ns).collect();
+    starts.sort_unstable();
+    ends.sort_unstable();
+    let refills = ends.iter().zip(starts.iter().skip(limit as usize));
+    refills.filter(|(end, _)| times.contains(end)).map(|(end, start)| start.saturating_sub(*end)).collect()
+}
+
 /// The highest limit that a grant heard of at this moment may have been decided under.
 fn limit_for(now_ns: u64, limits: &[LimitChange]) -> u64 {
     let possible = limits.iter().enumerate().filter(|(index, change)| {
@@ -147,6 +160,14 @@ mod tests {
         let same = Grant { process: 1, ..grant(2, 2, 14, 20) };
         let grants = [grant(1, 1, 0, 10), same, Grant { process: 0, ..grant(3, 3, 27, 30) }];
         assert_eq!(handoffs_ns(&grants), vec![7]);
+    }
+
+    #[test]
+    fn a_slot_is_taken_by_the_next_but_limit() {
+        let grants = [grant(1, 1, 0, 10), grant(2, 2, 0, 20), grant(3, 3, 13, 30), grant(4, 4, 21, 40)];
+        assert_eq!(refills_ns(&grants, 2, 0..99), vec![3, 1]);
+        assert_eq!(refills_ns(&grants, 2, 11..99), vec![1]);
+        assert_eq!(refills_ns(&grants, 9, 0..99), Vec::<u64>::new());
     }
 
     #[test]

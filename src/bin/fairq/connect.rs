@@ -30,3 +30,12 @@ pub fn goodbye(client: &Client) {
         tracing::debug!("close: {error}");
     }
 }
+
+/// The same for many, whose farewells need not wait for one another.
+pub fn goodbye_all(clients: &[Client]) {
+    std::thread::scope(|scope| {
+        for client in clients {
+            scope.spawn(|| goodbye(client));
+        }
+    });
+}

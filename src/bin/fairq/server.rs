@@ -62,6 +62,11 @@ impl Server {
         number(&info, "used_memory").ok_or_else(|| Failure::new(SOFTWARE, "INFO memory has no used_memory"))
     }
 
+    /// Of that, what connections take.
+    pub fn connections_memory(&mut self) -> Result<u64, Failure> {
+        Ok(number(&self.info("memory")?, "mem_clients_normal").unwrap_or(0))
+    }
+
     /// What the server has computed since its start.
     pub fn cpu_seconds(&mut self) -> Result<f64, Failure> {
         let info = self.info("cpu")?;

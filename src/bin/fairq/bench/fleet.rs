@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, select, unbounded};
 
 use super::Bench;
-use super::worker::{Plan, Usage};
+use super::usage::Usage;
+use super::worker::Plan;
 use crate::audit::Grant;
 use crate::exit::{Failure, SOFTWARE};
 use crate::signals::Signal;
 use crate::workers::{Said, Team, Worker};
 
-/// How long a worker may take for what it was told: asking for many tickets is the longest.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 pub struct Fleet<'a> {
     workers: Team,
     said: Receiver<Said>,
     signals: &'a Receiver<Signal>,
+    /// How long a worker may take for what it was told: asking for many tickets is the longest.
+    patience: Duration,
 }
 
 impl<'a> Fleet<'a> {
@@ -27,7 +27,8 @@ impl<'a> Fleet<'a> {
         let (sender, said) = unbounded();
         let start = |(index, plan): (usize, &Plan)| Worker::start(index, bench.site, &plan.arguments(), sender.clone());
         let workers = Team(plans.iter().enumerate().map(start).collect::<Result<_, _>>()?);
-        let fleet = Fleet { workers, said, signals: bench.signals };
+        let patience = super::patience(plans.iter().map(|plan| plan.tickets).sum());
+        let fleet = Fleet { workers, said, signals: bench.signals, patience };
         fleet.hear_from_all("ready")?;
         Ok(fleet)
     }
@@ -38,11 +39,16 @@ impl<'a> Fleet<'a> {
         self.hear_from_all(done)
     }
 
-    /// What a worker uses of its machine.
+    /// What the workers use of their machine, all together.
     pub fn usage(&mut self) -> Result<Usage, Failure> {
         self.tell("usage");
-        let (_, line) = self.next_line()?;
-        Ok(serde_json::from_str(&line).map_err(std::io::Error::from)?)
+        let mut sum = Usage::default();
+        for _ in 0..self.workers.0.len() {
+            let (_, line) = self.next_line()?;
+            let usage: Usage = serde_json::from_str(&line).map_err(std::io::Error::from)?;
+            sum = sum + usage;
+        }
+        Ok(sum)
     }
 
     /// Stops all and gathers their grants.
@@ -87,7 +93,7 @@ impl<'a> Fleet<'a> {
     }
 
     fn next_said(&self) -> Result<Said, Failure> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + self.patience;
         select! {
             recv(self.said) -> said => said.map_err(|_| failed(0, "fell silent")),
             recv(self.signals) -> signal => Err(Failure::signalled(signal.map_or(libc::SIGINT, |s| s.number))),
@@ -99,7 +105,7 @@ impl<'a> Fleet<'a> {
 fn parse_grant(process: usize, line: &str) -> Result<Grant, Failure> {
     let numbers: Vec<u64> = line.split(' ').filter_map(|number| number.parse().ok()).collect();
     match numbers[..] {
-        [fence, order, start_ns, end_ns] => Ok(Grant { fence, order, cost: 1, start_ns, end_ns, process }),
+        [fence, order, cost, start_ns, end_ns] => Ok(Grant { fence, order, cost, start_ns, end_ns, process }),
         _ => Err(failed(process, &format!("said {line:?}"))),
     }
 }

@@ -24,8 +24,9 @@ pub struct Handoff {
 
 /// Limit 1 and two processes with one request each: they take turns.
 pub fn measure(bench: &mut Bench) -> Result<Handoff, Failure> {
-    let plan = || Plan { name: bench.name("handoff"), limit: 1, tickets: 1, hold: HOLD, background: false };
-    let mut fleet = Fleet::start(bench, &[plan(), plan()])?;
+    let name = bench.name("handoff");
+    let plan = Plan { name, limit: 1, tickets: 1, hold: HOLD, clients: 1, costs_up_to: 1, background: false };
+    let mut fleet = Fleet::start(bench, &[plan.clone(), plan])?;
     fleet.order("go", "started")?;
     bench.sleep(bench.seconds_up_to(3.0))?;
     let grants = fleet.stop()?;

@@ -30,7 +30,8 @@ pub fn measure(bench: &mut Bench) -> Result<Idle, Failure> {
     let waiters = bench.args.idle;
     let limiter = bench.limiter("idle", 1)?;
     let permit = limiter.acquire(&Request::new())?;
-    let plan = Plan { name: bench.name("idle"), limit: 1, tickets: waiters, hold: Duration::ZERO, background: true };
+    let (name, hold) = (bench.name("idle"), Duration::ZERO);
+    let plan = Plan { name, limit: 1, tickets: waiters, hold, clients: 1, costs_up_to: 1, background: true };
     let mut fleet = Fleet::start(bench, &[plan])?;
     let (memory_empty, usage_empty) = (bench.server.used_memory()?, fleet.usage()?);
     fleet.order("go", "started")?;

@@ -1,12 +1,16 @@
-//! The figures beside their targets.
+//! What was measured, as tables and as one JSON object.
 
 use serde::Serialize;
 
-use super::Args;
-use super::floors::{Floors, Uncontended};
-use super::handoff::Handoff;
-use super::idle::Idle;
-use super::load::Load;
+use super::cancels::Cancels;
+use super::line::Line;
+use super::names::Names;
+use super::processes::Loads;
+use super::scale::Scale;
+use super::targets::Targets;
+use super::threads::Threads;
+use super::{Args, Bench, Part, cancels, line, names, processes, scale, targets, threads};
+use crate::exit::Failure;
 use crate::term::{Paint, Table};
 
 #[derive(Serialize)]
@@ -18,171 +22,118 @@ pub struct Report {
     seconds: f64,
     hold_ms: f64,
     cores: usize,
-    floors: Floors,
-    uncontended: Uncontended,
-    handoff: Handoff,
-    load: Load,
-    idle: Idle,
-    targets: Vec<Target>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    targets: Option<Targets>,
+    #[serde(flatten)]
+    parts: Parts,
 }
 
-/// A figure and the most (or least) that it should be.
+/// What was asked for by `--only`.
 #[derive(Serialize)]
-struct Target {
-    name: &'static str,
-    value: f64,
+struct Parts {
     #[serde(skip_serializing_if = "Option::is_none")]
-    at_most: Option<f64>,
+    line: Option<Line>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    at_least: Option<f64>,
-    met: bool,
+    threads: Option<Threads>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by_processes: Option<Loads>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    costs: Option<Loads>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    names: Option<Names>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cancels: Option<Cancels>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scale: Option<Scale>,
 }
 
-impl Target {
-    fn at_most(name: &'static str, value: f64, bound: f64) -> Target {
-        Target { name, value, at_most: Some(bound), at_least: None, met: value <= bound }
+/// Measures a part if it is wanted.
+type Measure<'a, T> = fn(&mut Bench<'a>) -> Result<T, Failure>;
+
+fn part<'a, T>(bench: &mut Bench<'a>, part: Part, what: &str, measure: Measure<'a, T>) -> Result<Option<T>, Failure> {
+    let wanted = bench.args.wants(part);
+    wanted.then(|| bench.phase(what, measure)).transpose()
+}
+
+impl Parts {
+    fn measure(bench: &mut Bench) -> Result<Parts, Failure> {
+        Ok(Parts {
+            line: part(bench, Part::Line, "what verbs cost the server, by the length of the line", line::measure)?,
+            threads: part(bench, Part::Threads, "threads of one client", threads::measure)?,
+            by_processes: part(bench, Part::Processes, "more and more processes", processes::by_processes)?,
+            costs: part(bench, Part::Costs, "costs above 1", processes::by_costs)?,
+            names: part(bench, Part::Names, "many limiters on one client", names::measure)?,
+            cancels: part(bench, Part::Cancels, "a storm of cancels", cancels::measure)?,
+            scale: part(bench, Part::Scale, "many instances", scale::measure)?,
+        })
     }
 
-    fn at_least(name: &'static str, value: f64, bound: f64) -> Target {
-        Target { name, value, at_most: None, at_least: Some(bound), met: value >= bound }
+    /// Each with a title.
+    fn tables(&self) -> Vec<(String, Table)> {
+        let mut all = Vec::new();
+        let mut add = |title: String, table: Table| all.push((title, table));
+        if let Some(line) = &self.line {
+            add("Server time for a call, and for a grant, while so many wait".into(), line.table());
+        }
+        if let Some(threads) = &self.threads {
+            add(threads.title(), threads.table());
+        }
+        if let Some(loads) = &self.by_processes {
+            add("Saturated, by processes".into(), loads.table());
+        }
+        if let Some(loads) = &self.costs {
+            add("Saturated, by the costs of requests".into(), loads.table());
+        }
+        if let Some(names) = &self.names {
+            add("Many limiters on one client".into(), names.table());
+        }
+        if let Some(cancels) = &self.cancels {
+            add("A storm of cancels".into(), cancels.table());
+        }
+        if let Some(scale) = &self.scale {
+            add(scale.title(), scale.table());
+        }
+        all
+    }
+
+    fn promises_kept(&self, limit: u64) -> bool {
+        let mut loads = self.by_processes.iter().chain(&self.costs);
+        loads.all(Loads::promises_kept) && self.scale.iter().all(|scale| scale.load.promises_kept(limit))
     }
 }
 
 impl Report {
-    pub fn new(
-        server: String,
-        args: &Args,
-        floors: Floors,
-        uncontended: Uncontended,
-        handoff: Handoff,
-        load: Load,
-        idle: Idle,
-    ) -> Report {
-        let targets = targets(args, &floors, &uncontended, &handoff, &load, &idle);
-        Report {
+    pub fn measure(bench: &mut Bench, server: String) -> Result<Report, Failure> {
+        let Args { processes, waiters, limit, seconds, hold, .. } = *bench.args;
+        Ok(Report {
             server,
-            processes: args.processes,
-            waiters: args.waiters,
-            limit: args.limit,
-            seconds: args.seconds,
-            hold_ms: args.hold.as_secs_f64() * 1e3,
+            processes,
+            waiters,
+            limit,
+            seconds,
+            hold_ms: hold.as_secs_f64() * 1e3,
             cores: std::thread::available_parallelism().map_or(1, usize::from),
-            floors,
-            uncontended,
-            handoff,
-            load,
-            idle,
-            targets,
-        }
+            targets: bench.args.wants(Part::Targets).then(|| targets::measure(bench)).transpose()?,
+            parts: Parts::measure(bench)?,
+        })
     }
 
     /// Whether the limit held and nobody was overtaken. The rest are costs.
     pub fn promises_kept(&self) -> bool {
-        let load = &self.load;
-        load.most_at_once <= self.limit && load.over_limit + load.overtakings + load.fences_given_twice == 0
+        self.targets.iter().all(Targets::promises_kept) && self.parts.promises_kept(self.limit)
     }
 
     pub fn render(&self, paint: Paint) -> String {
-        let head = format!(
-            "{}, {} cores; {} processes, {} waiters, limit {}, hold {} ms, {} s\n\n",
+        let mut text = format!(
+            "{}, {} cores; {} processes, {} waiters, limit {}, hold {} ms, {} s\n",
             self.server, self.cores, self.processes, self.waiters, self.limit, self.hold_ms, self.seconds
         );
-        format!("{head}{}\n{}", self.figures(), self.verdicts(paint))
-    }
-
-    fn figures(&self) -> String {
-        let mut table = Table::new(&["measured", "", "beside"]);
-        let mut row = |name: &str, value: String, beside: String| table.row(vec![name.into(), value, beside]);
-        let (floors, load, idle) = (&self.floors, &self.load, &self.idle);
-        row(
-            "grants per second",
-            format!("{:.0}", load.grants_per_s),
-            format!("{:.0} pairs/s pipelined by the server alone", floors.ceiling_pairs_per_s),
-        );
-        row("server busy", percent(load.redis_cpu), "of one core".into());
-        row("script calls per grant", format!("{:.2}", load.script_calls_per_grant), String::new());
-        row(
-            "server time per script call",
-            us(load.redis_us_per_script_call),
-            format!("{} with one client", us(floors.ceiling_us_per_script_call)),
-        );
-        row("most at once", load.most_at_once.to_string(), format!("limit {}", self.limit));
-        row("overtakings", load.overtakings.to_string(), format!("of {} grants", load.grants_recorded));
-        row(
-            "release to next grant, other process",
-            format!("p50 {}, p99 {}", us(self.handoff.p50_us), us(self.handoff.p99_us)),
-            format!("bare publish to subscriber p50 {}, p99 {}", us(floors.publish_p50_us), us(floors.publish_p99_us)),
-        );
-        row(
-            "acquire + release, one thread",
-            format!("mean {}, p50 {}", us(self.uncontended.pair_mean_us), us(self.uncontended.pair_p50_us)),
-            format!("two bare EVALSHA {}", us(2.0 * self.uncontended.evalsha_mean_us)),
-        );
-        row("idle waiters", idle.waiters.to_string(), format!("{} threads", or_unknown(idle.process_threads)));
-        row("- script calls per second", format!("{:.1}", idle.script_calls_per_s), String::new());
-        row("- their process", percent(idle.process_cpu), "of one core".into());
-        row("- their process, memory each", bytes(idle.process_bytes_per_waiter), String::new());
-        row("- server, memory each", bytes(Some(idle.redis_bytes_per_waiter)), String::new());
-        table.render(2)
-    }
-
-    fn verdicts(&self, paint: Paint) -> String {
-        let mut table = Table::new(&["target", "value", "wanted", ""]);
-        for target in &self.targets {
-            let wanted = match (target.at_most, target.at_least) {
-                (Some(bound), _) => format!("<= {bound}"),
-                (None, Some(bound)) => format!(">= {bound}"),
-                (None, None) => String::new(),
-            };
-            let verdict = if target.met { paint.good("met") } else { paint.bad("MISSED") };
-            table.row(vec![target.name.into(), format!("{:.3}", target.value), wanted, verdict]);
+        if let Some(targets) = &self.targets {
+            text += &format!("\n{}", targets.render(paint));
         }
-        table.render(2)
+        for (title, table) in self.parts.tables() {
+            text += &format!("\n{title}\n\n{}", table.render(2));
+        }
+        text
     }
-}
-
-fn targets(
-    args: &Args,
-    floors: &Floors,
-    uncontended: &Uncontended,
-    handoff: &Handoff,
-    load: &Load,
-    idle: &Idle,
-) -> Vec<Target> {
-    let mut targets = vec![
-        Target::at_most("overtakings", load.overtakings as f64, 0.0),
-        Target::at_most("most at once, above the limit", load.most_at_once.saturating_sub(args.limit) as f64, 0.0),
-        Target::at_most("script calls per grant", load.script_calls_per_grant, 2.1),
-        Target::at_most("server us per script call", floors.ceiling_us_per_script_call, 12.0),
-        Target::at_most("hand-off p50 / bare publish p50", handoff.p50_us / floors.publish_p50_us, 2.0),
-        Target::at_least("grants per second / pipelined pairs", load.grants_per_s / floors.ceiling_pairs_per_s, 0.7),
-        Target::at_most(
-            "acquire + release / two bare EVALSHA",
-            uncontended.pair_mean_us / (2.0 * uncontended.evalsha_mean_us),
-            1.3,
-        ),
-        Target::at_most("idle: script calls per second", idle.script_calls_per_s, 10.0),
-        Target::at_most("idle: share of a core", idle.process_cpu, 0.01),
-        Target::at_most("idle: server bytes per waiter", idle.redis_bytes_per_waiter, 250.0),
-    ];
-    if let Some(bytes) = idle.process_bytes_per_waiter {
-        targets.push(Target::at_most("idle: process bytes per waiter", bytes, 1024.0));
-    }
-    targets
-}
-
-fn us(value: f64) -> String {
-    format!("{value:.1}us")
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1}%", share * 100.0)
-}
-
-fn bytes(value: Option<f64>) -> String {
-    value.map_or_else(|| "unknown".into(), |value| format!("{value:.0} bytes"))
-}
-
-fn or_unknown(value: Option<u64>) -> String {
-    value.map_or_else(|| "unknown".into(), |value| value.to_string())
 }

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, TryRecvError, unbounded};
-use fairq::{Completion, Completions, Limiter, Permit, Request};
-use serde::{Deserialize, Serialize};
+use fairq::{Completion, Completions, Limiter, Permit, Request, Ticket, TicketState};
 
+use super::usage::Usage;
 use crate::exit::{Failure, Outcome};
 use crate::site::Site;
 use crate::{clock, connect, signals, term};
@@ -17,6 +17,9 @@ use crate::{clock, connect, signals, term};
 /// How often orders are looked for while nothing is granted.
 const TICK: Duration = Duration::from_millis(20);
 const BATCH: usize = 256;
+/// How many come into line at once, of a process and of each of its clients.
+const ARRIVALS: u64 = 256;
+const ARRIVALS_EACH: u64 = 8;
 
 /// The arguments of a worker process.
 #[derive(clap::Args)]
@@ -25,35 +28,32 @@ pub struct Args {
     limit: u64,
     tickets: u64,
     hold_ns: u64,
+    clients: u64,
+    costs_up_to: u64,
     #[arg(long)]
     background: bool,
 }
 
 /// What a worker is to do, as its parent says it.
+#[derive(Clone)]
 pub struct Plan {
     pub name: String,
     pub limit: u64,
     /// Kept in flight at all times.
     pub tickets: u64,
     pub hold: Duration,
+    /// Instances in this process, among which the tickets are shared.
+    pub clients: u64,
+    /// Requests cost 1, 2, … up to this, by turns.
+    pub costs_up_to: u64,
     /// Whether permits are dropped, as a process with many of them on one thread does, or released one by one.
     pub background: bool,
 }
 
-/// What the process uses of the machine.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Usage {
-    pub at_ns: u64,
-    pub cpu_us: u64,
-    /// Linux only.
-    pub rss_bytes: Option<u64>,
-    /// Linux only.
-    pub threads: Option<u64>,
-}
-
 impl Plan {
     pub fn arguments(&self) -> Vec<String> {
-        let numbers = [self.limit, self.tickets, self.hold.as_nanos() as u64].map(|number| number.to_string());
+        let numbers = [self.limit, self.tickets, self.hold.as_nanos() as u64, self.clients, self.costs_up_to];
+        let numbers = numbers.map(|number| number.to_string());
         let flag = self.background.then(|| "--background".to_string());
         ["bench-worker".to_string(), self.name.clone()].into_iter().chain(numbers).chain(flag).collect()
     }
@@ -62,35 +62,49 @@ impl Plan {
 /// Orders by stdin: `go`, `usage`, `stop`. The end of stdin is the order to leave.
 pub fn work(site: &Site, args: &Args) -> Outcome {
     signals::leave_to_parent();
-    let client = connect::client(site.must_be_shared()?)?;
-    client.check()?;
-    let limiter = super::open(&client, &args.name, args.limit)?;
+    let site = site.must_be_shared()?;
+    let clients = (0..args.clients).map(|_| connect::client(site)).collect::<Result<Vec<_>, _>>()?;
+    clients.iter().take(1).try_for_each(|client| client.check().map(drop))?;
+    let open = |client| super::open(client, &args.name, args.limit);
+    let limiters = clients.iter().map(open).collect::<Result<_, _>>()?;
     let orders = orders()?;
-    let mut load = Load::new(limiter, args);
+    let mut load = Load::new(limiters, args);
     say("ready")?;
     load.run(&orders)?;
-    connect::goodbye(&client);
+    connect::goodbye_all(&clients);
     Ok(ExitCode::SUCCESS)
 }
 
 struct Load {
-    limiter: Limiter,
+    /// One of each client. A token is an index.
+    limiters: Vec<Limiter>,
     completions: Completions,
     tickets: u64,
     hold: Duration,
+    costs_up_to: u64,
+    asked: u64,
     background: bool,
-    held: VecDeque<(Instant, u64, Permit)>,
-    /// Fence, order, start and end of every grant, as text ready to be sent.
+    held: VecDeque<Held>,
+    /// Fence, order, cost, start and end of every grant, as text ready to be sent.
     record: String,
 }
 
+struct Held {
+    until: Instant,
+    start_ns: u64,
+    token: u64,
+    permit: Permit,
+}
+
 impl Load {
-    fn new(limiter: Limiter, args: &Args) -> Load {
+    fn new(limiters: Vec<Limiter>, args: &Args) -> Load {
         Load {
-            limiter,
+            limiters,
             completions: Completions::new(),
             tickets: args.tickets,
             hold: Duration::from_nanos(args.hold_ns),
+            costs_up_to: args.costs_up_to,
+            asked: 0,
             background: args.background,
             held: VecDeque::new(),
             record: String::new(),
@@ -101,7 +115,7 @@ impl Load {
         loop {
             match orders.try_recv().as_deref() {
                 Ok("go") => self.go()?,
-                Ok("usage") => say(&serde_json::to_string(&usage()).map_err(std::io::Error::from)?)?,
+                Ok("usage") => say(&serde_json::to_string(&Usage::now()).map_err(std::io::Error::from)?)?,
                 Ok("stop") => return self.stop(),
                 Ok(_) | Err(TryRecvError::Empty) => self.turn()?,
                 Err(TryRecvError::Disconnected) => return Ok(()),
@@ -110,50 +124,58 @@ impl Load {
     }
 
     fn go(&mut self) -> Result<(), Failure> {
-        for token in 0..self.tickets {
-            self.ask(token)?;
+        let clients = self.limiters.len() as u64;
+        let slice = ARRIVALS.max(ARRIVALS_EACH * clients);
+        for number in 1..=self.tickets {
+            let ticket = self.ask(number % clients)?;
+            // A million at one moment would keep the server busy for longer than its clients wait for an answer.
+            while number % slice == 0 && ticket.state() == TicketState::Pending && ticket.last_position().is_none() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
         }
         say("started")
     }
 
     /// Takes what was granted, gives back what was held long enough, and asks again for each.
     fn turn(&mut self) -> Result<(), Failure> {
-        let patience = self.held.front().map_or(TICK, |(until, ..)| until.saturating_duration_since(Instant::now()));
+        let next = self.held.front();
+        let patience = next.map_or(TICK, |held| held.until.saturating_duration_since(Instant::now()));
         for Completion { token, result } in self.completions.poll(BATCH, patience.min(TICK)) {
-            self.granted(token, clock::now_ns(), result?)?;
+            let start_ns = clock::now_ns();
+            self.granted(Held { until: Instant::now() + self.hold, start_ns, token, permit: result? })?;
         }
-        while self.held.front().is_some_and(|(until, ..)| *until <= Instant::now()) {
-            if let Some((_, start_ns, permit)) = self.held.pop_front() {
-                self.give_back(start_ns, permit)?;
-                self.ask(0)?;
+        while self.held.front().is_some_and(|held| held.until <= Instant::now()) {
+            if let Some(held) = self.held.pop_front() {
+                self.over(held)?;
             }
         }
         Ok(())
     }
 
-    fn granted(&mut self, token: u64, start_ns: u64, permit: Permit) -> Result<(), Failure> {
-        if !self.hold.is_zero() {
-            self.held.push_back((Instant::now() + self.hold, start_ns, permit));
-            return Ok(());
+    fn granted(&mut self, held: Held) -> Result<(), Failure> {
+        if self.hold.is_zero() {
+            return self.over(held);
         }
-        self.give_back(start_ns, permit)?;
-        self.ask(token)
+        self.held.push_back(held);
+        Ok(())
     }
 
-    fn give_back(&mut self, start_ns: u64, permit: Permit) -> Result<(), Failure> {
-        let (fence, order, end_ns) = (permit.fence(), permit.order(), clock::now_ns());
+    /// Gives it back, and asks for the next.
+    fn over(&mut self, Held { start_ns, token, permit, .. }: Held) -> Result<(), Failure> {
+        let (fence, order, cost, end_ns) = (permit.fence(), permit.order(), permit.cost(), clock::now_ns());
         if self.background {
             drop(permit)
         } else {
             permit.release()?
         }
-        writeln!(self.record, "{fence} {order} {start_ns} {end_ns}").expect("a String takes all text");
-        Ok(())
+        writeln!(self.record, "{fence} {order} {cost} {start_ns} {end_ns}").expect("a String takes all text");
+        self.ask(token).map(drop)
     }
 
-    fn ask(&self, token: u64) -> Result<(), Failure> {
-        self.limiter.acquire_start(&Request::new().wait_forever(), &self.completions, token)?;
-        Ok(())
+    fn ask(&mut self, token: u64) -> Result<Ticket, Failure> {
+        let request = Request::new().wait_forever().cost(1 + self.asked % self.costs_up_to);
+        self.asked += 1;
+        Ok(self.limiters[token as usize].acquire_start(&request, &self.completions, token)?)
     }
 
     /// The record is sent before the permits still held are given back, which nobody measures any more.
@@ -178,37 +200,4 @@ fn orders() -> Result<Receiver<String>, Failure> {
 
 fn say(line: &str) -> Result<(), Failure> {
     term::print(&format!("{line}\n"))
-}
-
-fn usage() -> Usage {
-    // SAFETY: getrusage fills the structure, which is plain data.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-        usage
-    };
-    let micros = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    Usage {
-        at_ns: clock::now_ns(),
-        cpu_us: micros(usage.ru_utime) + micros(usage.ru_stime),
-        rss_bytes: field(&status, "VmRSS:").map(|kilobytes| kilobytes * 1024),
-        threads: field(&status, "Threads:"),
-    }
-}
-
-fn field(status: &str, name: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-    line.split_whitespace().next()?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_the_kernels_status() {
-        let status = "Name:\tx\nVmRSS:\t    1234 kB\nThreads:\t4\n";
-        assert_eq!((field(status, "VmRSS:"), field(status, "Threads:")), (Some(1234), Some(4)));
-    }
 }
