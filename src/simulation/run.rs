@@ -129,6 +129,15 @@ mod tests {
         }
     }
 
+    /// P8: whose subscription has gone is not taken for dead before he was silent for a while. (Judged by the oracle.)
+    #[test]
+    fn who_is_heard_of_is_not_taken_for_dead() {
+        for seed in 1..=32 {
+            let outcome = run(seed, Faults::named("unsubscribe,lag,partition"), None, false);
+            assert_eq!(outcome.broken, None, "seed {seed}");
+        }
+    }
+
     /// A failure can only be looked into when it comes again.
     #[test]
     fn the_same_seed_is_the_same_run() {
