@@ -7,7 +7,7 @@ use fairq::Request;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use super::Bench;
+use super::{Bench, handoff};
 use crate::clock;
 use crate::exit::{Failure, SOFTWARE};
 use crate::server::{self, Server, patient};
@@ -84,8 +84,8 @@ fn evalsha(server: &mut Server, sha: &str) -> Result<(), Failure> {
     Ok(redis::cmd("EVALSHA").arg(sha).arg(0).exec(&mut server.conn)?)
 }
 
-/// From just before an EVALSHA that publishes until a subscriber in another thread has the message. One at a time: the
-/// subscriber sleeps in between, as a waiting process does.
+/// From just before an EVALSHA that publishes until a subscriber in another thread has the message. One at a time, at the pace
+/// of the hand-offs: everybody sleeps in between, as a waiting process and its server do.
 fn publish_to_reception(bench: &mut Bench) -> Result<Histogram<u64>, Failure> {
     let channel = format!("fq:bench:{}", std::process::id());
     let sha = bench.server.load(PUBLISH)?;
@@ -103,7 +103,8 @@ fn publish_to_reception(bench: &mut Bench) -> Result<Histogram<u64>, Failure> {
         while subscription.get_message().is_ok() && received.send(clock::now_ns()).is_ok() {}
     })?;
     let _ = ready.recv();
-    time_until(bench.seconds_up_to(1.0), || {
+    time_until(bench.seconds_up_to(2.0), || {
+        thread::sleep(handoff::HOLD);
         let start = clock::now_ns();
         redis::cmd("EVALSHA").arg(&sha).arg(1).arg(&channel).arg("x").exec(&mut bench.server.conn)?;
         let end = receptions.recv_timeout(MESSAGE);

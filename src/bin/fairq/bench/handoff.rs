@@ -12,8 +12,9 @@ use crate::audit;
 use crate::exit::Failure;
 use crate::server;
 
-/// Long enough that the other process is back in line, and asleep, before the next release.
-const HOLD: Duration = Duration::from_millis(2);
+/// Long enough that the other process is back in line, and asleep, before the next release; and its core with it. The floor
+/// keeps the same pace, since a core that slept takes its time.
+pub const HOLD: Duration = Duration::from_millis(2);
 
 #[derive(Serialize)]
 pub struct Handoff {
