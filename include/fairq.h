@@ -195,7 +195,7 @@ typedef struct {
    */
   const char *key;
   /**
-   * Its default, as it would be set.
+   * Its default, as it would be set; empty where that is nothing.
    */
   const char *default_value;
   /**
@@ -302,6 +302,11 @@ typedef struct {
    * How long a newcomer is likely to wait; `FQ_FOREVER` while not known.
    */
   uint64_t estimate_ms;
+  /**
+   * Cost that came back over the limit since the limiter came to be: after a loss of state everything is taken that was
+   * held, also where others had been admitted in the meantime.
+   */
+  uint64_t overshoot_total;
 } fq_limiter_info;
 
 /**

@@ -679,6 +679,8 @@ struct limiter_status {
     std::optional<std::chrono::milliseconds> typical_hold = {};
     /** How long a newcomer is likely to wait, where that is known. */
     std::optional<std::chrono::milliseconds> estimate = {};
+    /** Cost that came back over the limit after losses of state, since the limiter came to be. */
+    std::uint64_t overshoot_total = 0;
 };
 
 /** A named limit with a line in front of it. */
@@ -841,6 +843,7 @@ private:
         now.grace = detail::time(info.grace_ms);
         now.typical_hold = detail::known_time(info.typical_hold_ms);
         now.estimate = detail::known_time(info.estimate_ms);
+        now.overshoot_total = info.overshoot_total;
         return now;
     }
 

@@ -1,30 +1,24 @@
 -- cancel: take tickets out of the queue, or give back a grant that crossed the cancel.
--- ARGV  7.. tickets
--- Answer: ok, then for each "queued" | "held" | "none": what it was
+-- ARGV  4.. tickets
+-- Answer: a letter for each: what it was, q (queued) | h (held) | n (none)
 
-local frees, strict, joins = true, false, string.sub(ARGV[5], 1, 1) == '1'
+--@include load
+local frees, strict, joins, thorough = true, false, BARE, false
+local values = {}
+for i = 4, #ARGV do
+  values[i] = call('HGET', TICKETS, ARGV[i])
+  if not values[i] then thorough = true end
+end
 --@include enter
 
-local were = {}
-for i = 7, #ARGV do
-  local ticket = ARGV[i]
-  local value = call('HGET', TICKETS, ticket)
-  if not value then
-    call('HDEL', HASH, '-')
-    were[#were + 1] = 'none'
-  else
-    call('HDEL', TICKETS, ticket)
-    if call('ZREM', QUEUE, ticket) == 1 then
-      waiting = waiting - 1
-      were[#were + 1] = 'queued'
-    else
-      call('ZREM', HELD, ticket)
-      used, holding = max(0, used - (tonumber(string.match(value, '^%x+ (%d+)')) or 1)), holding - 1
-      were[#were + 1] = 'held'
-    end
-  end
+local letters, answer = '', ''
+for i = 4, #ARGV do
+  local ticket, value = ARGV[i], values[i]
+  --@include withdraw
+  letters = letters .. answer
 end
+answer = letters
 
 --@include dispatch
 --@include finish
-return { 'ok', epoch, mine, version, unpack(were) }
+--@include reply

@@ -1,17 +1,18 @@
 -- list: a page of the holders (by fence) or of the waiters (in line order). Brings the limiter up to date first, so that the dead are not shown.
--- ARGV  7 "held" | "queue"  8 offset  9 count
+-- ARGV  4 "held" | "queue"  5 offset  6 count
 -- Answer: ok, then six for each: ticket, description of its instance, label, cost, order, fence (0: waiting), and the
 --       server's time in microseconds last
 
-local frees, strict, joins = true, false, false
+--@include load
+local frees, strict, joins, thorough = true, false, false, true
 --@include enter
 
 call('HDEL', HASH, '-')
 --@include dispatch
 --@include finish
-local held = ARGV[7] == 'held'
-local from = tonumber(ARGV[8])
-local page = call('ZRANGE', held and HELD or QUEUE, from, from + tonumber(ARGV[9]) - 1, 'WITHSCORES')
+local held = ARGV[4] == 'held'
+local from = tonumber(ARGV[5])
+local page = call('ZRANGE', held and HELD or QUEUE, from, from + tonumber(ARGV[6]) - 1, 'WITHSCORES')
 local rows = { 'ok', epoch, mine, version }
 for i = 1, #page, 2 do
   local ticket = page[i]

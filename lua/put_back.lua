@@ -1,15 +1,16 @@
 -- put_back: a held ticket returns to the queue, at its original order.
--- ARGV  7 ticket  8 the fence it was held with: doing it again does not touch a newer grant; 0 for one that was admitted
+-- ARGV  4 ticket  5 the fence it was held with: doing it again does not touch a newer grant; 0 for one that was admitted
 --       locally, and is not held here
--- Answer: as acquire's, or gone
+-- Answer: see ask
 
-local frees, strict, joins = true, true, false
+--@include load
+local frees, strict, joins, thorough = true, true, false, true
 --@include enter
 
-local ticket = ARGV[7]
+local ticket = ARGV[4]
 call('HDEL', HASH, '-')
 local its_fence = tonumber(call('ZSCORE', HELD, ticket) or 0)
-if its_fence ~= 0 and its_fence == tonumber(ARGV[8]) then
+if its_fence ~= 0 and its_fence == tonumber(ARGV[5]) then
   call('ZREM', HELD, ticket)
   local place, cost = string.match(call('HGET', TICKETS, ticket), '^(%x+) ?(%d*)')
   used, holding = max(0, used - (tonumber(cost) or 1)), holding - 1
@@ -17,6 +18,8 @@ if its_fence ~= 0 and its_fence == tonumber(ARGV[8]) then
   waiting = waiting + 1
 end
 
+local answer
 --@include dispatch
---@include finish
 --@include ticket
+--@include finish
+--@include reply

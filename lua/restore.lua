@@ -1,9 +1,10 @@
 -- restore: after a loss of state, or after having been reaped, an instance brings back what it holds and waits for.
--- ARGV  7.. six for each ticket: kind, ticket, order, fence, cost, label; kinds: "h" held, "l" admitted locally while
+-- ARGV  4.. six for each ticket: kind, ticket, order, fence, cost, label; kinds: "h" held, "l" admitted locally while
 --       Redis was away, "q" waiting, "c" held: only look whether it still is
 -- Answer: ok, then for each ticket "h,fence,order" | "q" | "lost"
 
-local frees, strict, joins = true, false, true
+--@include load
+local frees, strict, joins, thorough = true, false, true, true
 --@include enter
 
 call('HDEL', HASH, '-')
@@ -11,12 +12,11 @@ do
   --@include config
   adopt(false)
 end
-my_expiry = now + lease
-due = min(due, my_expiry)
-call('ZADD', INSTANCES, my_expiry, ME)
+--@include renew
+--@include record
 
-local states = {}
-for i = 7, #ARGV, 6 do
+local states, excess = {}, 0
+for i = 4, #ARGV, 6 do
   local kind, ticket, label = ARGV[i], ARGV[i + 1], ARGV[i + 5]
   local place, its_fence, cost = tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4])
   if kind == 'l' and call('ZREM', QUEUE, ticket) == 1 then
@@ -25,6 +25,7 @@ for i = 7, #ARGV, 6 do
   end
   local value = call('HGET', TICKETS, ticket)
   if not value then
+    if place == 0 then place = max(order + 1, now) end -- admitted locally before it was ever in line
     order = max(order, place)
     if kind == 'l' then its_fence = max(fence + 1, now) end
     local held = kind == 'l' or kind == 'h' and (now < grace or used + cost <= limit)
@@ -35,6 +36,7 @@ for i = 7, #ARGV, 6 do
     end
     if held then
       call('ZADD', HELD, its_fence, ticket)
+      excess = excess + max(0, used + cost - max(limit, used))
       used, holding, fence = used + cost, holding + 1, max(fence, its_fence)
     elseif kind == 'q' then
       call('ZADD', QUEUE, place, ticket)
@@ -48,6 +50,8 @@ for i = 7, #ARGV, 6 do
     states[#states + 1] = value and 'q' or 'lost'
   end
 end
+
+if excess > 0 then call('HSET', HASH, 'overshoot', format('%d', call('HGET', HASH, 'overshoot') + excess)) end
 
 --@include dispatch
 --@include finish

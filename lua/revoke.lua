@@ -1,12 +1,13 @@
 -- revoke: an operator takes a permit or a place in line away. Its owner is told.
--- ARGV  7 ticket
+-- ARGV  4 ticket
 -- Answer: held | queued | unknown: what it was
 
-local frees, strict, joins = true, false, false
+--@include load
+local frees, strict, joins, thorough = true, false, false, true
 --@include enter
 
 call('HDEL', HASH, '-')
-local ticket, was = ARGV[7], 'unknown'
+local ticket, was = ARGV[4], 'unknown'
 local value = ticket ~= '.' and call('HGET', TICKETS, ticket)
 if value then
   local owner, number = string.match(ticket, '^(.-):(%d+)$')

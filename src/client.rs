@@ -1,6 +1,7 @@
 //! An open client: one instance, over one store.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use crate::limiter_builder::LimiterBuilder;
 use crate::status::ServerInfo;
 use crate::store::Listener;
 use crate::store::memory::MemoryStore;
-use crate::store::redis::{RedisOptions, RedisStore};
+use crate::store::redis::{Access, RedisOptions, RedisStore};
 use crate::{Error, jitter};
 
 /// About 100 MB, should the store be away and everybody wait.
@@ -43,6 +44,7 @@ pub struct ClientBuilder {
     subscribe: bool,
     max_tickets: u64,
     description: Option<String>,
+    access: Access,
     clock: Clock,
 }
 
@@ -78,6 +80,53 @@ impl ClientBuilder {
         self
     }
 
+    /// The user to log in as, unless the URL names one.
+    pub fn username(mut self, username: impl Into<String>) -> Self {
+        self.access.username = Some(username.into());
+        self
+    }
+
+    /// The password, unless the URL or a file has it.
+    pub fn password(mut self, password: impl Into<String>) -> Self {
+        self.access.password = Some(password.into());
+        self
+    }
+
+    /// A file that holds the password. It is read for each connection, so that a changed one is taken over without a
+    /// restart: while the server does not take it, after it did once, that is an outage, and the file is read again and
+    /// again.
+    pub fn password_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.access.password_file = Some(path.into());
+        self
+    }
+
+    /// As [`password_file`](Self::password_file), for the login of sentinels.
+    pub fn sentinel_password_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.access.sentinel_password_file = Some(path.into());
+        self
+    }
+
+    /// With `rediss://`: the authorities (PEM) that may sign the server's certificate, in the place of those that the
+    /// system trusts. Read for each connection, as the other two.
+    pub fn tls_ca_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.access.tls_ca_file = Some(path.into());
+        self
+    }
+
+    /// With `rediss://`: this client's certificate and the chain that leads to its authority (PEM), for servers that want
+    /// one.
+    pub fn tls_cert_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.access.tls_cert_file = Some(path.into());
+        self
+    }
+
+    /// The private key (PEM, not encrypted) of the certificate in [`tls_cert_file`](Self::tls_cert_file); may be the same
+    /// file.
+    pub fn tls_key_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.access.tls_key_file = Some(path.into());
+        self
+    }
+
     /// Reads the time from this clock; for tests.
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
@@ -85,14 +134,29 @@ impl ClientBuilder {
     }
 
     #[cfg(all(test, not(loom)))]
-    pub(crate) fn set_options(&self) -> (Duration, Duration, bool, u64) {
-        (self.connect_timeout, self.io_timeout, self.subscribe, self.max_tickets)
+    pub(crate) fn set_options(&self) -> (Duration, Duration, bool, u64, &Access) {
+        (self.connect_timeout, self.io_timeout, self.subscribe, self.max_tickets, &self.access)
+    }
+
+    /// What it says of a server; `None`: it names none.
+    pub(crate) fn redis_options(&self) -> Result<Option<RedisOptions>, Error> {
+        if self.world().is_some() {
+            return self.access.check_unused().map(|()| None);
+        }
+        let timeouts = (self.connect_timeout, self.io_timeout);
+        RedisOptions::parse(&self.url, self.access.clone(), timeouts, self.subscribe).map(Some)
+    }
+
+    /// The world in memory that the URL names.
+    fn world(&self) -> Option<&str> {
+        self.url.strip_prefix("memory:").or_else(|| self.url.is_empty().then_some(""))
     }
 
     /// Opens the client. Judges the URL and connects with the first request.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a URL or timeout that means nothing.
+    /// [`Error::Invalid`] for a URL or timeout that means nothing, and for a login or certificates that do not go with the
+    /// URL.
     pub fn open(self) -> Result<Client, Error> {
         let sensible = Duration::from_millis(10)..=Duration::from_secs(3600);
         if !sensible.contains(&self.connect_timeout) || !sensible.contains(&self.io_timeout) {
@@ -109,13 +173,13 @@ impl ClientBuilder {
         engine.bound(self.max_tickets);
         let shared: Arc<dyn Listener> = engine.clone();
         let listener: Weak<dyn Listener> = Arc::downgrade(&shared);
-        let url = match self.url.strip_prefix("memory:").or_else(|| self.url.is_empty().then_some("")) {
-            Some(world) => {
-                engine.attach(Box::new(MemoryStore::open(world, &instance, self.clock, listener)));
-                if self.url.is_empty() { "memory:".into() } else { self.url }
-            }
+        let url = match self.redis_options()? {
             None => {
-                let options = RedisOptions::parse(&self.url, self.connect_timeout, self.io_timeout, self.subscribe)?;
+                let world = self.world().unwrap_or_default();
+                engine.attach(Box::new(MemoryStore::open(world, &instance, self.clock.clone(), listener)));
+                format!("memory:{world}")
+            }
+            Some(options) => {
                 let shown = options.shown_url();
                 engine.attach(Box::new(RedisStore::new(options, &instance, listener)));
                 shown
@@ -167,12 +231,13 @@ impl Client {
             subscribe: true,
             max_tickets: DEFAULT_MAX_TICKETS,
             description: None,
+            access: Access::default(),
             clock: Clock::default(),
         }
     }
 
     /// A client over a store of the simulation's, whose engine is driven by hand.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(test)]
     pub(crate) fn by_hand(
         instance: &str,
         clock: Clock,

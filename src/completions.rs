@@ -4,17 +4,20 @@
 //! not completed: when it goes, they are cancelled, since a permit that nobody can take would hold up the line.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender};
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicBool, Ordering};
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::engine::waiter::Waiter;
 use crate::events::PermitEvent;
 use crate::map::HashMap;
 use crate::status::Position;
 use crate::sync::Mutex;
+use crate::sync::channel::{Receiver, Sender, unbounded};
 use crate::{Error, Permit, process};
 
 /// What became of one request started by [`Limiter::acquire_start`](crate::Limiter::acquire_start).
@@ -89,7 +92,8 @@ enum Item {
 struct Notify {
     call: Box<dyn Fn() + Send + Sync>,
     /// Called, and nobody has polled since. Set after an item is in the queue and cleared before the queue is
-    /// drained, so that an item is either drained by the poll that cleared, or notifies anew.
+    /// drained, so that an item is either drained by the poll that cleared, or notifies anew. Cleared by a swap, too,
+    /// which costs as much as such a store: then loom can follow the order of the two.
     called: AtomicBool,
 }
 
@@ -122,7 +126,7 @@ impl Completions {
     }
 
     fn build(notify: Option<Notify>) -> Self {
-        let (sender, receiver) = crossbeam_channel::unbounded();
+        let (sender, receiver) = unbounded();
         let queue = Queue { sender, receiver, notify, starts: Mutex::default() };
         Completions { host: Arc::new(Host { queue: Arc::new(queue), generation: process::generation() }) }
     }
@@ -145,7 +149,7 @@ impl Completions {
     pub(crate) fn renotify(&self) {
         let queue = &self.host.queue;
         if let Some(notify) = queue.notify.as_ref().filter(|_| !queue.receiver.is_empty()) {
-            notify.called.store(false, Ordering::SeqCst);
+            notify.called.swap(false, Ordering::SeqCst);
             notify.fire();
         }
     }
@@ -179,7 +183,7 @@ impl Queue {
             return taken;
         }
         if let Some(notify) = &self.notify {
-            notify.called.store(false, Ordering::SeqCst);
+            notify.called.swap(false, Ordering::SeqCst);
         }
         let deadline = Instant::now().checked_add(timeout);
         while taken.len() < max {
@@ -295,5 +299,80 @@ impl Item {
                 Event::Position { token, position }
             }
         })
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use crate::sync::Condvar;
+
+    /// An event loop's descriptor: how often it was rung, and not answered.
+    #[derive(Default)]
+    struct Bell {
+        rung: Mutex<u32>,
+        changed: Condvar,
+    }
+
+    impl Bell {
+        fn ring(&self) {
+            *self.rung.lock() += 1;
+            self.changed.notify_all();
+        }
+
+        /// Sleeps until it is rung.
+        fn answer(&self) {
+            let mut rung = self.rung.lock();
+            while *rung == 0 {
+                rung = self.changed.wait(rung);
+            }
+            *rung = 0;
+        }
+    }
+
+    fn with_bell() -> (Completions, Arc<Bell>) {
+        let bell = Arc::new(Bell::default());
+        let rung = bell.clone();
+        (Completions::with_notify(move || rung.ring()), bell)
+    }
+
+    /// P7: a host that polls only when it was notified gets everything, however little it takes at a time.
+    #[test]
+    fn loom_what_is_reported_is_notified() {
+        loom::model(|| {
+            let (completions, bell) = with_bell();
+            let queue = completions.queue().clone();
+            let other = queue.clone();
+            let thread = loom::thread::spawn(move || {
+                other.permit_event(1, PermitEvent::Unconfirmed);
+                other.permit_event(2, PermitEvent::Unconfirmed);
+            });
+            let mut got = 0;
+            while got < 3 {
+                if got == 0 {
+                    queue.permit_event(3, PermitEvent::Unconfirmed);
+                }
+                bell.answer(); // a notification that is missed would be a deadlock
+                let taken = completions.poll_events(1, Duration::ZERO).len();
+                got += taken;
+            }
+            thread.join().unwrap();
+        });
+    }
+
+    /// P2: whoever waits for completions is let go by a close, and afterwards nothing comes any more.
+    #[test]
+    fn loom_a_close_ends_every_poll() {
+        loom::model(|| {
+            let completions = Completions::new();
+            let (closing, queue) = (completions.clone(), completions.queue().clone());
+            let closer = loom::thread::spawn(move || closing.close());
+            let reporter = loom::thread::spawn(move || queue.permit_event(1, PermitEvent::Unconfirmed));
+            let first = completions.poll_events(4, Duration::MAX); // for ever, but for the event or the end
+            closer.join().unwrap();
+            reporter.join().unwrap();
+            let rest = completions.poll_events(4, Duration::MAX);
+            assert!(first.len() <= 1 && rest.is_empty(), "{first:?}, then {rest:?}");
+        });
     }
 }

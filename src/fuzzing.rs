@@ -9,7 +9,9 @@ use crate::engine::{Engine, Handle};
 use crate::settings::Change;
 use crate::status::ServerInfo;
 use crate::store::redis::fuzzing as inside;
-use crate::store::{Answer, Call, Listener, Reply, RestoreKind, Restored, Store, StoreError, Verb, Verdict, Was};
+use crate::store::{
+    Answer, Call, Header, Listener, Reply, RestoreKind, Restored, Store, StoreError, Verb, Verdict, Was,
+};
 use crate::{Client, Clock, Error, Limiter};
 
 pub use crate::store::redis::fuzzing::{keys_of, limiter_in};
@@ -35,7 +37,9 @@ fn verbs() -> Vec<Verb> {
 
 /// Reads a reply as the answer to every verb; how many of them it is one to, and the longest complaint of the others.
 pub fn read_reply(value: &Value) -> (usize, usize) {
-    let read = verbs().into_iter().map(|verb| inside::answer(&verb, value.clone()));
+    let header = || Header { epoch: 7, bare: false, version: 7, declaration: Arc::default() };
+    let calls = verbs().into_iter().map(|verb| Call { limiter: "a".into(), header: header(), verb });
+    let read = calls.map(|call| inside::answer(&call, value.clone()));
     read.fold((0, 0), |(good, longest), answer| match answer {
         Ok(_) => (good + 1, longest),
         Err(complaint) => (good, longest.max(complaint.len())),
@@ -97,16 +101,16 @@ struct Hostile {
 }
 
 impl Hostile {
-    fn answer(&self, verb: &Verb) -> Result<Answer, StoreError> {
+    fn answer(&self, call: &Call) -> Result<Answer, StoreError> {
         let detail = || "as the fuzzer wants it".to_owned();
         match (self.server)() {
             Deed::Reply(value) => {
-                inside::answer(verb, value).map_err(|detail| StoreError::Fatal(Error::Server { detail }))
+                inside::answer(call, value).map_err(|detail| StoreError::Fatal(Error::Server { detail }))
             }
             Deed::Complain(error) => Err(inside::store_error(&error)),
             Deed::Leave { down } => Err(StoreError::Away { detail: detail(), down }),
             Deed::Hang => Err(StoreError::Lost { detail: detail() }),
-            Deed::Behave => Ok(Answer { epoch: 1, version: 1, notices: Vec::new(), verdict: behave(verb) }),
+            Deed::Behave => Ok(Answer { epoch: 1, version: 1, notices: Vec::new(), verdict: behave(&call.verb) }),
         }
     }
 }
@@ -122,7 +126,7 @@ fn behave(verb: &Verb) -> Verdict {
 
 impl Store for Hostile {
     fn submit(&self, call: Call, reply: Reply) {
-        reply(self.answer(&call.verb));
+        reply(self.answer(&call));
     }
 
     fn submit_and_wait(&self, call: Call, reply: Reply) {

@@ -27,7 +27,7 @@ thread_local! {
 }
 
 /// From here on this thread's jitter is the same each time.
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 pub(crate) fn seed(seed: u64) {
     STATE.set(seed | 1);
 }

@@ -37,6 +37,8 @@ pub mod ffi;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(all(test, not(loom)))]
+mod history;
 mod jitter;
 mod limiter;
 mod limiter_builder;
@@ -50,8 +52,17 @@ mod settings;
 mod simulation;
 mod status;
 mod store;
+#[cfg(all(test, not(loom)))]
+#[path = "../tests/support/mod.rs"]
+mod support;
 mod sync;
 mod ticket;
+#[cfg(all(test, not(loom)))]
+#[path = "../tests/promises/workers/mod.rs"]
+mod workers;
+
+#[cfg(all(test, not(loom)))]
+extern crate self as fairq; // so that the unit tests can share what knows the public face only
 
 pub use client::{Client, ClientBuilder};
 pub use clock::Clock;

@@ -170,6 +170,7 @@ impl Limiter {
             grace: view.grace,
             typical_hold: view.typical_hold,
             estimate: view.estimate,
+            overshoot_total: view.overshoot,
         })
     }
 

@@ -23,7 +23,7 @@ pub struct OptionSpec {
     pub scope: Scope,
     /// Its key.
     pub key: &'static str,
-    /// Its default, as it would be written.
+    /// Its default, as it would be written; empty: it is not set.
     pub default: &'static str,
     /// What it does.
     pub doc: &'static str,
@@ -48,6 +48,13 @@ pub const OPTIONS: &[OptionSpec] = &[
     client("subscribe", "true", "listen for grants by Pub/Sub; `false`: only polling finds them"),
     client("max_tickets", "100000", "how many requests and permits this process may have at once; more are refused"),
     client("description", "host:pid", "what operators see of this instance"),
+    client("username", "", "the user to log in as, unless the URL names one"),
+    client("password", "", "the password, unless the URL or a file has it"),
+    client("password_file", "", "a file with the password, read for each connection: a changed one is taken over"),
+    client("sentinel_password_file", "", "the same for the login of sentinels"),
+    client("tls_ca_file", "", "with `rediss://`: the authorities to trust in the place of the system's (PEM)"),
+    client("tls_cert_file", "", "with `rediss://`: this client's certificate, for servers that want one (PEM)"),
+    client("tls_key_file", "", "the certificate's private key (PEM, not encrypted); may be the same file"),
     limiter("limit", "none", "how much cost may be held at once; `0` admits nobody; `none` attaches to a declared one"),
     limiter("max_queue", "10000", "how many may wait, or `unbounded`; `0`: who cannot be admitted at once is rejected"),
     limiter("max_wait", "30s", "how long a request waits that does not say so itself; or `forever`"),
@@ -63,6 +70,18 @@ pub const OPTIONS: &[OptionSpec] = &[
     change("max_hold", "how long a permit may be held; `0`: as long as its process lives"),
     change("paused", "`true` admits nobody until it is `false` again; what is held stays held"),
     change("reset", "`true` forgets what operators have set before, so that the declared settings hold again"),
+];
+
+/// Options of a client whose value is any text.
+const TEXTS: [&str; 8] = [
+    "description",
+    "username",
+    "password",
+    "password_file",
+    "sentinel_password_file",
+    "tls_ca_file",
+    "tls_cert_file",
+    "tls_key_file",
 ];
 
 fn find(scope: Scope, key: &str) -> Result<&'static OptionSpec, Error> {
@@ -85,7 +104,7 @@ pub(crate) fn check(key: &str, value: &str) -> Result<(), Error> {
         "limit" | "max_queue" | "max_tickets" => number(option, value).map(drop),
         "subscribe" | "paused" | "reset" => truth(option, value).map(drop),
         "outage" => outage(option, value).map(drop),
-        "description" => Ok(()),
+        key if TEXTS.contains(&key) => Ok(()),
         _ => duration(option, value).map(drop),
     });
     judged.reduce(Result::or).unwrap_or_else(|| Err(bad(first, value, "means nothing")))
@@ -127,7 +146,15 @@ impl ClientBuilder {
             "io_timeout" => self.io_timeout(duration(option, value)?),
             "subscribe" => self.subscribe(truth(option, value)?),
             "max_tickets" => self.max_tickets(number(option, value)?),
-            _ => self.description(value),
+            "description" => self.description(value),
+            _ if value.is_empty() => self,
+            "username" => self.username(value),
+            "password" => self.password(value),
+            "password_file" => self.password_file(value),
+            "sentinel_password_file" => self.sentinel_password_file(value),
+            "tls_ca_file" => self.tls_ca_file(value),
+            "tls_cert_file" => self.tls_cert_file(value),
+            _ => self.tls_key_file(value),
         })
     }
 }
@@ -223,6 +250,7 @@ mod tests {
         for OptionSpec { scope, key, default, doc } in OPTIONS {
             let row = match scope {
                 Scope::Change => format!("| `{key}` | {doc} |"),
+                _ if default.is_empty() => format!("| `{key}` | | {doc} |"),
                 _ => format!("| `{key}` | `{default}` | {doc} |"),
             };
             assert!(readme.contains(&row), "README.md lacks the row\n{row}");
@@ -237,6 +265,18 @@ mod tests {
         let client = Client::open("memory:options").unwrap();
         for (key, value) in [("limit", "-1"), ("lease", "ten"), ("outage", "local"), ("outage", "local:x")] {
             assert!(client.limiter("x").option(key, value).is_err(), "{key}={value}");
+        }
+    }
+
+    #[test]
+    fn a_login_and_certificates_go_with_a_server() {
+        let secrets = ["username", "password", "password_file", "sentinel_password_file"];
+        let files = ["tls_ca_file", "tls_cert_file", "tls_key_file"];
+        for key in secrets.into_iter().chain(files) {
+            check(key, "s3cret").unwrap();
+            let Err(error) = Client::builder("memory:").option(key, "s3cret").unwrap().open() else { panic!("{key}") };
+            assert!(matches!(error, Error::Invalid { what, .. } if what == key), "{error:?}");
+            assert!(!error.to_string().contains("s3cret"), "{error}");
         }
     }
 }

@@ -9,7 +9,7 @@ pub struct Status {
     pub name: String,
     /// How much cost may be held at once.
     pub limit: u64,
-    /// The cost that is held.
+    /// The cost that is held. More than the limit after that was lowered, or after a loss of state.
     pub used: u64,
     /// How many permits are held.
     pub holders: u64,
@@ -39,6 +39,9 @@ pub struct Status {
     pub typical_hold: Option<Duration>,
     /// How long a newcomer is likely to wait, once a permit came back.
     pub estimate: Option<Duration>,
+    /// Cost that came back over the limit since the limiter came to be. After a loss of state everything is taken that was
+    /// held, also where others had been admitted in the meantime: more than the limit was in use then.
+    pub overshoot_total: u64,
 }
 
 /// One holder or waiter.

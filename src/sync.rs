@@ -7,14 +7,19 @@
 //! on the lock's own address, and leave nothing behind.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, TryLockError};
 use std::time::Duration;
 
-pub(crate) use std::sync::MutexGuard;
+#[cfg(loom)]
+use loom::sync as system;
+#[cfg(not(loom))]
+use std::sync as system;
+use system::atomic::{AtomicUsize, Ordering};
+
+pub(crate) use system::MutexGuard;
 
 #[derive(Default)]
-pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
+pub(crate) struct Mutex<T>(system::Mutex<T>);
 
 impl<T> fmt::Debug for Mutex<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -23,8 +28,8 @@ impl<T> fmt::Debug for Mutex<T> {
 }
 
 impl<T> Mutex<T> {
-    pub(crate) const fn new(value: T) -> Self {
-        Mutex(std::sync::Mutex::new(value))
+    pub(crate) fn new(value: T) -> Self {
+        Mutex(system::Mutex::new(value))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
@@ -47,14 +52,14 @@ impl<T> Mutex<T> {
 /// seen, and whoever did not sees the change.
 #[derive(Default)]
 pub(crate) struct Condvar {
-    inner: std::sync::Condvar,
+    inner: system::Condvar,
     /// Changed under the lock only.
     waiters: AtomicUsize,
 }
 
 impl Condvar {
-    pub(crate) const fn new() -> Self {
-        Condvar { inner: std::sync::Condvar::new(), waiters: AtomicUsize::new(0) }
+    pub(crate) fn new() -> Self {
+        Condvar { inner: system::Condvar::new(), waiters: AtomicUsize::new(0) }
     }
 
     /// Waits for a notification; may wake without one.
@@ -78,5 +83,103 @@ impl Condvar {
         if self.waiters.load(Ordering::Relaxed) > 0 {
             self.inner.notify_all();
         }
+    }
+}
+
+/// Channels for whoever is searched by loom: these are `crossbeam`'s, which loom would not see.
+#[cfg(not(loom))]
+pub(crate) mod channel {
+    pub(crate) use crossbeam_channel::{Receiver, Sender, unbounded};
+}
+
+/// The same in the little that is used of them, of parts that loom sees.
+#[cfg(loom)]
+pub(crate) mod channel {
+    use std::collections::VecDeque;
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    use super::{Condvar, Mutex};
+
+    struct Shared<T> {
+        items: Mutex<VecDeque<T>>,
+        arrived: Condvar,
+    }
+
+    pub(crate) struct Sender<T>(Arc<Shared<T>>);
+    pub(crate) struct Receiver<T>(Arc<Shared<T>>);
+
+    #[derive(Debug)]
+    pub(crate) struct Never;
+
+    pub(crate) fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
+        let shared = Arc::new(Shared { items: Mutex::new(VecDeque::new()), arrived: Condvar::new() });
+        (Sender(shared.clone()), Receiver(shared))
+    }
+
+    impl<T> Sender<T> {
+        pub(crate) fn send(&self, item: T) -> Result<(), Never> {
+            self.0.items.lock().push_back(item);
+            self.0.arrived.notify_all();
+            Ok(())
+        }
+    }
+
+    impl<T> Receiver<T> {
+        pub(crate) fn try_recv(&self) -> Result<T, Never> {
+            self.0.items.lock().pop_front().ok_or(Never)
+        }
+
+        pub(crate) fn recv(&self) -> Result<T, Never> {
+            let mut items = self.0.items.lock();
+            loop {
+                match items.pop_front() {
+                    Some(item) => return Ok(item),
+                    None => items = self.0.arrived.wait(items),
+                }
+            }
+        }
+
+        /// There is no time in a search.
+        pub(crate) fn recv_deadline(&self, _deadline: Instant) -> Result<T, Never> {
+            self.recv()
+        }
+
+        pub(crate) fn is_empty(&self) -> bool {
+            self.0.items.lock().is_empty()
+        }
+
+        pub(crate) fn try_iter(&self) -> impl Iterator<Item = T> {
+            std::iter::from_fn(|| self.try_recv().ok())
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use std::sync::Arc;
+
+    /// A notification that is spared because nobody waits is missed by nobody.
+    #[test]
+    fn loom_whoever_waits_is_woken() {
+        loom::model(|| {
+            let shared = Arc::new((Mutex::new(0), Condvar::new()));
+            let threads: Vec<_> = (0..2)
+                .map(|_| {
+                    let shared = shared.clone();
+                    loom::thread::spawn(move || {
+                        *shared.0.lock() += 1;
+                        shared.1.notify_all();
+                    })
+                })
+                .collect();
+            let mut count = shared.0.lock();
+            while *count < 2 {
+                count = shared.1.wait(count); // a lost wake-up would be a deadlock
+            }
+            drop(count);
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        });
     }
 }

@@ -53,7 +53,8 @@ fn structs() -> Vec<String> {
             epoch,
             grace_ms,
             typical_hold_ms,
-            estimate_ms
+            estimate_ms,
+            overshoot_total
         }),
         layout!(fq_position { position, estimate_ms }),
         layout!(fq_event { token, kind, status, permit, error, position, estimate_ms }),

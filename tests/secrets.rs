@@ -8,8 +8,8 @@ use std::fmt::{Debug, Display, Write as _};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use fairq::{Client, Completions, Error, Limiter, Outage, Request};
-use support::{SOON, Server, eventually};
+use fairq::{Client, ClientBuilder, Completions, Error, Limiter, Outage, Request};
+use support::{Authority, Flavor, SOON, Server, Tls, eventually};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -64,7 +64,10 @@ fn passwords_are_told_to_nobody_whatever_happens() {
     tracing::subscriber::set_global_default(Everything).expect("the only one");
     let server = Server::builder(Server::default_flavor()).password(SECRET).start();
     let at = |login: &str| format!("redis://{login}@127.0.0.1:{}", server.port());
-    work(&at(&format!(":{SECRET}")));
+    work(Client::builder(&at(&format!(":{SECRET}"))));
+    work(Client::builder(&at("default").replace("default@", "")).password(SECRET));
+    with_a_password_file(&server);
+    let keys = with_certificates();
     survive_an_outage(&server, &at(&format!(":{SECRET}")));
     for login in [format!(":x{SECRET}"), format!("nobody:{SECRET}"), SECRET.to_owned(), format!(":{SECRET}/x")] {
         fail(&at(&login));
@@ -80,7 +83,10 @@ fn passwords_are_told_to_nobody_whatever_happens() {
 
     let said = SAID.lock().expect("no panic in it");
     assert!(said.contains("fairq::"), "nothing was heard:\n{said}");
-    let lines: Vec<&str> = said.lines().filter(|line| line.contains(SECRET)).collect();
+    // Of the password file, when the server did not take any more what was in it; and when it did again.
+    assert!(said.contains("not let in any more") && said.contains("let in again"), "operators are not told:\n{said}");
+    let secrets = || keys.iter().map(String::as_str).chain([SECRET]);
+    let lines: Vec<&str> = said.lines().filter(|line| secrets().any(|secret| line.contains(secret))).collect();
     assert!(lines.is_empty(), "{lines:#?}");
 }
 
@@ -88,9 +94,52 @@ fn open(client: &Client) -> Limiter {
     client.limiter("secrets").limit(1).outage(Outage::Fail).open().expect("open")
 }
 
+/// The file has the right password, then another, while somebody holds a permit.
+fn with_a_password_file(server: &Server) {
+    let file = server.folder().join("password");
+    std::fs::write(&file, SECRET).expect("write");
+    let builder = Client::builder(&format!("redis://127.0.0.1:{}", server.port())).password_file(&file);
+    work(builder.clone());
+    let client = builder.clone().open().expect("open");
+    let limiter = open(&client);
+    let held = limiter.acquire(&Request::new());
+    std::fs::write(&file, format!("x{SECRET}")).expect("write");
+    fail_with(builder);
+    redis::cmd("CLIENT").arg("KILL").arg("TYPE").arg("normal").exec(&mut server.conn()).expect("CLIENT KILL");
+    eventually("it is noticed", SOON, || {
+        let asked = limiter.acquire(&Request::new().max_wait(Duration::from_millis(100)));
+        note(&asked);
+        asked.is_err_and(|error| error.to_string().contains("password_file"))
+    });
+    std::fs::write(&file, SECRET).expect("write");
+    eventually("it is back", SOON, || limiter.status().is_ok());
+    note(&held.expect("a permit").release());
+}
+
+/// The right certificate, and keys that are no good. Returns what must not be told of these.
+fn with_certificates() -> Vec<String> {
+    let Some(flavor) = Flavor::with_tls() else { return Vec::new() };
+    let authority = Authority::new("authority");
+    let server = Server::builder(flavor).tls(Tls::by(&authority, true)).start();
+    let (own, another) = (authority.sign("own"), authority.sign("another"));
+    let showing = |key: &std::path::Path| {
+        let builder = Client::builder(&server.tls_url()).tls_ca_file(authority.file());
+        builder.tls_cert_file(&own.cert).tls_key_file(key)
+    };
+    work(showing(&own.key));
+    fail_with(showing(&another.key));
+    let text = std::fs::read_to_string(&own.key).expect("read");
+    let garbled = authority.folder().join("garbled");
+    std::fs::write(&garbled, text.replace('M', "-")).expect("write");
+    fail_with(showing(&garbled));
+    let lines = |path| std::fs::read_to_string(path).expect("read").lines().map(str::to_owned).collect::<Vec<_>>();
+    let keys = [&own.key, &another.key, &garbled].into_iter().flat_map(lines);
+    keys.filter(|line| line.len() > 20 && !line.contains("PRIVATE")).collect()
+}
+
 /// Everything goes well.
-fn work(url: &str) {
-    let (one, two) = (Client::open(url), Client::open(url));
+fn work(builder: ClientBuilder) {
+    let (one, two) = (builder.clone().open(), builder.open());
     note(&one);
     let (one, two) = (one.expect("open"), two.expect("open"));
     note(&one.check());
@@ -122,7 +171,11 @@ fn survive_an_outage(server: &Server, url: &str) {
 }
 
 fn fail(url: &str) {
-    let client = Client::builder(url).connect_timeout(Duration::from_secs(1)).open();
+    fail_with(Client::builder(url));
+}
+
+fn fail_with(builder: ClientBuilder) {
+    let client = builder.connect_timeout(Duration::from_secs(1)).open();
     note(&client);
     let Ok(client) = client else { return };
     note(&Ok::<_, Error>(client.url().to_owned()));

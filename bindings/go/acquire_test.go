@@ -3,6 +3,7 @@ package fairq_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"sync"
@@ -92,6 +93,21 @@ func TestWhatIsNoWaitFails(t *testing.T) {
 	is(t, err, fairq.ErrInvalid)
 	_, err = fairq.Open("memory:", fairq.IOTimeout(-1))
 	is(t, err, fairq.ErrInvalid)
+}
+
+func TestALoginAndCertificatesReachTheLibrary(t *testing.T) {
+	for _, option := range []fairq.ClientOption{
+		fairq.Username("u"), fairq.Password("s3cret"), fairq.PasswordFile("/f"), fairq.SentinelPasswordFile("/f"),
+		fairq.TLSCAFile("/f"), fairq.TLSCertFile("/f"), fairq.TLSKeyFile("/f"),
+	} {
+		_, err := fairq.Open("memory:", option)
+		is(t, err, fairq.ErrInvalid)
+		said := fmt.Sprintf("%v %+v %#v %s %v", option, option, option, option, err)
+		equal(t, strings.Contains(said, "s3cret"), false)
+		equal(t, strings.Contains(err.Error(), fmt.Sprint(option)), true)
+	}
+	client := open(t, "rediss-cluster://h:1,i:2", fairq.Username("u"), fairq.PasswordFile("/nowhere/f"))
+	is(t, client.Check(soon(t)), fairq.ErrConfiguration)
 }
 
 func TestEveryOptionReachesTheLibrary(t *testing.T) {

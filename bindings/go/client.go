@@ -31,9 +31,10 @@ type Client struct {
 	ended chan struct{}
 }
 
-// Open opens a client. The URL is memory: for this process alone (memory:NAME is a world of its own), redis://,
-// rediss:// (TLS) or unix:///path/to/socket for a cluster of processes. It connects with the first request, and does
-// not block; see [Client.Check]. The environment variable FAIRQ_LOG (warn, info …) has the library tell what it has to
+// Open opens a client. The URL is memory: for this process alone (memory:NAME is a world of its own); for a cluster of
+// processes redis://host or unix:///path/to/socket, redis-cluster://host:port,host:port for a Redis Cluster,
+// redis-sentinel://host:port,host:port/SERVICE for a master that sentinels know, and each of these with rediss in the
+// place of redis by TLS. It connects with the first request, and does not block; see [Client.Check]. The environment variable FAIRQ_LOG (warn, info …) has the library tell what it has to
 // say on standard error.
 //
 // It fails with [ErrInvalid] for what means nothing, and with [ErrConfiguration] if the library is of another version

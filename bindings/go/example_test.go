@@ -12,7 +12,7 @@ import (
 
 func Example() {
 	ctx := context.Background()
-	client, err := fairq.Open("memory:") // or redis://host, rediss://host, unix:///path
+	client, err := fairq.Open("memory:") // or redis://host, redis-cluster://host,host, rediss://host …
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -55,6 +55,8 @@ type Status struct {
 	TypicalHold time.Duration
 	// Estimate is how long a newcomer is likely to wait, or [Unknown].
 	Estimate time.Duration
+	// OvershootTotal is the cost that came back over the limit after losses of state, since the limiter came to be.
+	OvershootTotal uint64
 }
 
 // Status asks how the limiter stands. Blocks for a round trip.
@@ -83,6 +85,7 @@ func newStatus(name string, info capi.Info) Status {
 		Lease: fromMillis(info.LeaseMS), MaxHold: fromMillis(info.MaxHoldMS), GrantedTotal: info.GrantedTotal,
 		Instances: info.Instances, Epoch: info.Epoch, Grace: fromMillis(info.GraceMS),
 		TypicalHold: estimate(info.TypicalHoldMS), Estimate: estimate(info.EstimateMS),
+		OvershootTotal: info.OvershootTotal,
 	}
 }
 

@@ -39,6 +39,31 @@ func MaxTickets(n uint64) ClientOption { return clientOption(number("max_tickets
 // Description is what operators see of this instance; host:pid by default.
 func Description(text string) ClientOption { return clientOption{key: "description", value: text} }
 
+// Username is the user to log in as, unless the URL names one.
+func Username(name string) ClientOption { return clientOption{key: "username", value: name} }
+
+// Password is the password, unless the URL or a file has it.
+func Password(password string) ClientOption { return clientOption{key: "password", value: password} }
+
+// PasswordFile names a file that holds the password and nothing else. It is read for each connection, so that a changed
+// one is taken over without a restart.
+func PasswordFile(path string) ClientOption { return clientOption{key: "password_file", value: path} }
+
+// SentinelPasswordFile is [PasswordFile] for the login of sentinels.
+func SentinelPasswordFile(path string) ClientOption {
+	return clientOption{key: "sentinel_password_file", value: path}
+}
+
+// TLSCAFile names, for rediss://, a PEM file of the authorities to trust in the place of those that the system trusts.
+// Like the other two it is read for each connection.
+func TLSCAFile(path string) ClientOption { return clientOption{key: "tls_ca_file", value: path} }
+
+// TLSCertFile names, for rediss://, a PEM file with this client's certificate, for servers that want one.
+func TLSCertFile(path string) ClientOption { return clientOption{key: "tls_cert_file", value: path} }
+
+// TLSKeyFile names the PEM file with the certificate's private key, not encrypted; it may be the same file.
+func TLSKeyFile(path string) ClientOption { return clientOption{key: "tls_key_file", value: path} }
+
 // OnLeak is called for each permit that was collected as garbage before it was given back, which is a mistake in the
 // program. The slot is given back by then. It runs in a goroutine of its own.
 func OnLeak(report func(Leak)) ClientOption { return leakHook(report) }

@@ -69,6 +69,12 @@ type SharedOption setting
 // WaitOption is what [MaxWait] makes.
 type WaitOption struct{ wait time.Duration }
 
+// String keeps a password out of what somebody prints.
+func (o clientOption) String() string { return o.key }
+
+// GoString is for %#v.
+func (o clientOption) GoString() string { return o.key }
+
 func (o clientOption) toClient(s *clientSettings) { s.settings = append(s.settings, setting(o)) }
 func (o leakHook) toClient(s *clientSettings)     { s.onLeak = o }
 

@@ -23,13 +23,27 @@ const WORDS: [&str; 16] = [
     "-1",
 ];
 
-/// Of the shape that scripts give: verdict, epoch, notices, version, and more.
+/// Of the shape that scripts give: verdict, epoch, notices, version, and more; or in brief.
 pub fn reply(input: &mut Input<'_>, most_fields: usize) -> Value {
+    if input.choose(4) == 3 {
+        return text(&brief(input));
+    }
     let mut fields = vec![text(input.pick(&WORDS)), number(input), text(&notices(input)), number(input)];
     while !input.is_empty() && fields.len() < most_fields {
         fields.push(field(input));
     }
     Value::Array(fields)
+}
+
+fn brief(input: &mut Input<'_>) -> String {
+    let told = match input.choose(5) {
+        0 => format!("g{},{}", input.number(), input.number()),
+        1 => format!("q{},{},{}", input.number(), input.number(), input.number() as i64),
+        2 => format!("{:b}", input.byte()),
+        3 => (0..input.choose(4)).map(|_| input.pick(&["q", "h", "n"])).collect(),
+        _ => input.text(),
+    };
+    format!("{told} {}", notices(input))
 }
 
 fn field(input: &mut Input<'_>) -> Value {

@@ -1,8 +1,8 @@
 -- config: what the newest open declared, and above it what an operator has set (configure). Included where settings
 -- change or are told.
 --
--- Stored, in the field "config", and brought by a caller, behind a "1" on the first calls after an open:
--- "declared|declared_at|override|override_at"; the caller adds "|description". `declared` is six words (limit
+-- Stored, in the field "config", and brought by a caller, in its header, behind a "0", or a "1" on the first calls after
+-- an open: "declared|declared_at|override|override_at"; the caller adds "|description". `declared` is six words (limit
 -- max_queue max_wait lease max_hold idle; milliseconds), or empty when it declares nothing; `override` is seven words
 -- (the same and paused), "-" for what is not set. The stamps tell which is newer after a loss of state.
 
@@ -43,9 +43,9 @@ end
 
 -- Takes over the caller's configuration where it is newer; `anew`: the limiter's record has to be written in any case.
 local function adopt(anew)
-  local theirs, theirs_at, their_override, their_override_at = string.match(string.sub(ARGV[6], 2), CONFIG)
-  local stamp = tonumber(theirs_at) or 0
-  if string.sub(ARGV[6], 1, 1) == '1' then stamp = max(now, declared_at + 1) end
+  local declares, configuration = string.match(HEADER, '^%d+ %S* %d+ %d %d+ (.)(.*)$')
+  local theirs, theirs_at, their_override, their_override_at = string.match(configuration, CONFIG)
+  local stamp = declares == '1' and max(now, declared_at + 1) or tonumber(theirs_at) or 0
   local changed = anew
   if theirs ~= '' and theirs ~= declared and (stamp > declared_at or declared == '') then
     declared, declared_at, changed = theirs, stamp, true

@@ -11,13 +11,15 @@ if due < bound then
   local dead = call('ZRANGEBYSCORE', INSTANCES, '-inf', format('(%d', bound), 'LIMIT', 0, BATCH)
   for _, instance in ipairs(dead) do
     call('ZREM', INSTANCES, instance)
-    call('HDEL', HASH, 'i:' .. instance, 'd:' .. instance, 'l:' .. instance)
+    call('HDEL', HASH, 'i:' .. instance, 'd:' .. instance)
   end
   if #dead > 0 then
+    call('HSET', HASH, 'forgot', format('%d', now))
     if sweeping == 0 then sweeping, swept = 1, 0 else again = 1 end
   end
   if #dead == BATCH then more = 1 end
   due = tonumber(call('ZRANGE', INSTANCES, 0, 0, 'WITHSCORES')[2])
+  if not due then due, torn = math.huge, 1 end
 end
 
 if sweeping > 0 then
@@ -29,8 +31,8 @@ if sweeping > 0 then
     local ticket = page[i]
     local owner = string.match(ticket, '^(.-):') or ticket
     local cost = tonumber(string.match(call('HGET', TICKETS, ticket) or '', '^%x+ (%d+)')) or 1
-    local expiry = tonumber(call('ZSCORE', INSTANCES, owner) or 0)
-    local dead = expiry < bound
+    local its_record = call('HGET', HASH, 'i:' .. owner)
+    local dead = (its_record and struct.unpack('<d', its_record) or 0) < bound
     local misfit = sweeping == 2 and limit > 0 and cost > limit
     if dead or misfit then
       call('ZREM', key, ticket)
@@ -62,12 +64,20 @@ while used < limit and waiting > 0 and paused == 0 and now >= grace do
   size = min(size, BATCH)
   budget = budget - size
   local blocked = false
-  for _, ticket in ipairs(call('ZRANGE', QUEUE, 0, size - 1)) do
+  local window = call('ZRANGE', QUEUE, 0, size - 1)
+  for i = 1, #window do
+    local ticket = window[i]
     if ticket == '.' then break end
     local owner = string.match(ticket, '^(.-):') or ticket
-    local place, cost = string.match(call('HGET', TICKETS, ticket) or '0', '^(%x+) ?(%d*)')
+    local expiry = my_expiry
+    if owner ~= ME or not expiry then
+      local its_record = call('HGET', HASH, 'i:' .. owner)
+      expiry = its_record and struct.unpack('<d', its_record) or 0
+    end
+    local value = call('HGET', TICKETS, ticket)
+    if not value then torn = 1 end
+    local place, cost = string.match(value or '0', '^(%x+) ?(%d*)')
     cost = tonumber(cost) or 1
-    local expiry = owner == ME and my_expiry or tonumber(call('ZSCORE', INSTANCES, owner) or 0)
     local word
     if expiry < bound then
       call('ZREM', QUEUE, ticket) -- a zombie

@@ -7,9 +7,9 @@ if now - kept > idle / 8 then
     call('PEXPIRE', key, floor(idle / 1000))
   end
 end
-call('HSET', HASH, 'state', struct.pack('<ddddddddddddddddddddddddd', epoch, now, skew, order, fence, used, limit,
+call('HSET', HASH, 'state', struct.pack('<dddddddddddddddddddddddddddd', epoch, now, skew, order, fence, used, limit,
   max_queue, lease, idle, paused, version, grace, calm, due, sweeping, swept, again, revokes, hold, granted, kept,
-  excused, looked, gaps))
+  excused, looked, gaps, waiting, holding, torn))
 if messages then
   if messages[ME] then
     mine = mine == '' and messages[ME] or mine .. ' ' .. messages[ME]

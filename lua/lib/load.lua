@@ -1,20 +1,26 @@
 -- load: reads what every verb judges by. Included first, by verbs that write (through enter) and by those that only
 -- look.
 --
--- KEYS  1 hash (state, run, config; for each instance "i:" its generation, "d:" its description, "l:" whether it
---         listens to its channel on this server, see look)
+-- KEYS  1 hash (state, run, config; for each instance "i:" its record, "d:" its description; and what is rarely asked
+--         for: forgot, when an instance last was; awaited, how many are waited for after a fail-over, and when the grace
+--         is over without them; overshoot, the cost that came back over the limit after losses of state)
 --       2 queue (ticket -> order)  3 held (ticket -> fence)
 --       4 tickets (ticket -> its order in hex, and " cost label" when there is more to say than cost 1: short, because
 --         there may be many)
 --       5 instances (instance -> microsecond until which it counts as alive)
--- ARGV  1 instance  2 generation of its connection  3 run id of the server  4 epoch it knows (0: none)
---       5 two digits, each 0 or 1: it neither holds nor waits for anything here; it listens to its channel here
---       6 its configuration (see config)
---       7.. arguments of the verb
+-- ARGV  1 instance
+--       2 its header: "generation run epoch listens version configuration": generation of its connection, run id of the
+--         server, the epoch it knows (0: none), "1" when it listens to its channel on this server, the version of the
+--         configuration that it knows (0: none), its configuration (see config)
+--       3 two digits: "1" when it neither holds nor waits for anything here; what the verb says; then the server's time in
+--         microseconds when it was sent, as the caller believes
+--       4.. arguments of the verb
 -- Answer: {verdict, epoch, notices, version of the configuration, ...}. Verdicts that every verb may give:
 --       refused  the command comes from an older connection of its instance; nothing was done
 --       none     there is no such limiter, and the caller declares none
 --       resync   state was lost, or the caller was reaped: it must `restore` first; nothing was done
+--       A caller who knows epoch and version is mostly answered in brief: a string, as the verb says, then a blank and
+--       the notices if there are any.
 --
 -- The scripts are straight lines of code, composed of parts: a function would be made anew with each call, and cost
 -- more than most commands. What happens rarely stands in blocks of its own.
@@ -23,11 +29,11 @@
 -- member ".", so that a key without it has been lost, and an expiry set on the key stays.
 
 local HASH, QUEUE, HELD, TICKETS, INSTANCES = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local ME, GENERATION, RUN, KNOWN = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
-local BARE, LISTENS = string.sub(ARGV[5], 1, 1) == '1', string.sub(ARGV[5], 2) == '1'
+local ME, HEADER, BARE = ARGV[1], ARGV[2], string.sub(ARGV[3], 1, 1) == '1'
+local LISTENING = '^%d+ %S* %d+ 1' -- a header that says so
 local call, max, min, floor, format = redis.call, math.max, math.min, math.floor, string.format
 
--- The numbers of a limiter, 25 doubles in one field: reading and writing them one by one would cost more than all the
+-- The numbers of a limiter, 28 doubles in one field: reading and writing them one by one would cost more than all the
 -- rest. finish writes them.
 local epoch, now, skew, order, fence, used = 0, 0, 0, 0, 0, 0 -- used: the cost held
 local limit, max_queue, lease, idle, paused, version = 0, 0, 0, 0, 0, 0 -- lease and idle in microseconds
@@ -37,21 +43,25 @@ local due = 0 -- no lease ends before
 local sweeping, swept, again = 0, 0, 0 -- 1: through held, 2: through the queue; last score seen; start over
 local revokes, hold, granted, kept = 0, 0, 0, 0 -- hold: mean of hold time times cost; kept: when expiry was last set
 local looked = 0 -- when somebody last looked for the dead
+local waiting, holding = 0, 0 -- so many tickets are queued and held
+local torn = 0 -- 1: something was not where it had to be
 
-local raw = call('HMGET', HASH, 'state', 'run', 'i:' .. ME, 'l:' .. ME)
-local exists, run, my_generation, believed = raw[1], raw[2], tonumber(raw[3] or 0), raw[4]
-if exists and #exists ~= 200 then return redis.error_reply('FQFORMAT written by another version of fairq') end
+-- An instance's record: three doubles (until when it counts as alive; the version of the configuration that it has been
+-- told; since when it is suspected, see look), then the header of its last call that said anything new. A call that says
+-- the same once more is `same`: nothing of it has to be judged, for a new epoch leaves no record, and a new version differs.
+local raw = call('HMGET', HASH, 'state', 'i:' .. ME)
+local exists, record = raw[1], raw[2]
+if exists and #exists ~= 224 then return redis.error_reply('FQFORMAT written by another version of fairq') end
 if exists then
   epoch, now, skew, order, fence, used, limit, max_queue, lease, idle, paused, version, grace, calm, due, sweeping,
-    swept, again, revokes, hold, granted, kept, excused, looked, gaps = struct.unpack('<ddddddddddddddddddddddddd', exists)
+    swept, again, revokes, hold, granted, kept, excused, looked, gaps, waiting, holding, torn =
+    struct.unpack('<dddddddddddddddddddddddddddd', exists)
 end
-local waiting = call('ZCARD', QUEUE) - 1
-local holding = call('ZCARD', HELD) - 1
-local my_expiry = tonumber(call('ZSCORE', INSTANCES, ME) or nil)
-
--- A key that was lost shows: its sentinel is gone, or the tickets are not those queued and held.
-local whole = call('HLEN', TICKETS) == waiting + holding + 1 and waiting >= 0 and holding >= 0
-  and (my_expiry or call('ZSCORE', INSTANCES, '.'))
+local my_expiry, told, same = nil, 0, false
+if record then
+  my_expiry, told = struct.unpack('<dd', record)
+  same = told == version and string.sub(record, 25) == HEADER
+end
 
 local time = call('TIME')
 local before = now

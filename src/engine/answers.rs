@@ -92,7 +92,7 @@ impl Engine {
         let of_now = answer.verdict != Verdict::Resync && answer.epoch == state.epoch && !state.restoring();
         if let Some(sent_at) = alive_from.filter(|_| of_now) {
             // What every verb leaves its caller, at least.
-            self.confirm_until(turn, limiter, sent_at + state.lease() / 4 * 3);
+            self.confirm_until(turn, limiter, sent_at + state.lease_known(answer.version) / 4 * 3);
         }
         for notice in &answer.notices {
             self.take_notice(turn, limiter, answer.epoch, *notice);
@@ -271,33 +271,36 @@ impl Engine {
         };
         let freed: Vec<bool> = match result {
             Ok(Answer { verdict: Verdict::Refused, .. }) => {
-                self.stay(turn.table, tickets);
+                self.stay(turn.table, limiter, tickets);
                 return self.retry_later(turn, limiter);
             }
             // In another epoch nobody has taken it back: it was lost with all the rest.
             Ok(Answer { epoch, .. }) if known != 0 && epoch != known => vec![true; tickets.len()],
             Ok(Answer { verdict: Verdict::Released(freed), .. }) => freed,
             Ok(_) => vec![true; tickets.len()],
-            Err(StoreError::Fatal(Error::Closed)) => return self.stay(turn.table, tickets),
+            Err(StoreError::Fatal(Error::Closed)) => return self.stay(turn.table, limiter, tickets),
             Err(StoreError::Fatal(error)) => {
                 // Whoever waits for it is told; but left alone, the slot would be lost for as long as we live.
                 tracing::error!(limiter = %turn.table.limiters[limiter].core.name, %error, "a permit cannot be given back");
                 let acks = tickets.iter().filter_map(|no| turn.table.tickets.get_mut(no)?.ack.take());
                 turn.fx.acks.extend(acks.map(|ack| (ack, Err(error.clone()))));
-                self.stay(turn.table, tickets);
+                self.stay(turn.table, limiter, tickets);
                 return self.retry_later(turn, limiter);
             }
-            Err(StoreError::Away { .. } | StoreError::Lost { .. }) => return self.stay(turn.table, tickets),
+            Err(StoreError::Away { .. } | StoreError::Lost { .. }) => return self.stay(turn.table, limiter, tickets),
             Err(StoreError::Busy { .. } | StoreError::Full { .. }) => {
-                self.stay(turn.table, tickets);
+                self.stay(turn.table, limiter, tickets);
                 return self.retry_later(turn, limiter);
             }
         };
         for ((no, freed), undone) in tickets.iter().zip(freed).zip(undone) {
-            turn.table.limiters[limiter].orphans.remove(no);
+            let was_orphan = turn.table.limiters[limiter].orphans.remove(no).is_some();
             let Some(slot) = turn.table.tickets.get_mut(no) else { continue };
             if !matches!(slot.phase, Phase::Leaving { .. }) {
-                continue; // the question was about an orphan of its number: a message that lied
+                if was_orphan {
+                    self.send_ticket(turn, *no); // the question was about its number: a message that lied
+                }
+                continue;
             }
             // A release that was sent before may have arrived then, and only its answer was lost.
             let tried = matches!(slot.phase, Phase::Leaving { tried: true, .. });
@@ -314,8 +317,11 @@ impl Engine {
     }
 
     /// The store has not been told: these are asked for again.
-    fn stay(&self, table: &mut Table, tickets: &[TicketNo]) {
+    fn stay(&self, table: &mut Table, limiter: LimiterIndex, tickets: &[TicketNo]) {
         for no in tickets {
+            if let Some(busy) = table.limiters[limiter].orphans.get_mut(no) {
+                *busy = false;
+            }
             if let Some(Slot { phase: Phase::Leaving { busy, tried, .. }, .. }) = table.tickets.get_mut(no) {
                 (*busy, *tried) = (false, true);
             }

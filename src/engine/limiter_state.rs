@@ -32,6 +32,7 @@ pub(crate) struct LimiterState {
     pub declaration: Arc<Declaration>,
     /// In force as far as is known.
     pub settings: Settings,
+    /// Of these; [`UNTOLD`] before the first answer to a sync, [`UNKNOWN`] when it has to be told again.
     pub version: u64,
     pub epoch: u64,
     /// How many permits operators had revoked, when last told.
@@ -49,8 +50,8 @@ pub(crate) struct LimiterState {
     pub asking_positions: bool,
     pub positions_asked_at: Nanos,
     pub held: BTreeSet<TicketNo>,
-    /// Granted to us and not known here; to be given back.
-    pub orphans: BTreeSet<TicketNo>,
+    /// Granted to us and not known here; to be given back. True: a call about it is under way.
+    pub orphans: BTreeMap<TicketNo, bool>,
     /// Settled, but the store has not confirmed yet that they are gone.
     pub leaving: BTreeSet<TicketNo>,
     pub restore: RestoreState,
@@ -65,6 +66,10 @@ pub(crate) struct LimiterState {
     /// When it is looked whether the lease has passed.
     pub watch_at: Option<Nanos>,
 }
+
+/// No limiter's configuration has these versions.
+pub(crate) const UNTOLD: u64 = 0;
+pub(crate) const UNKNOWN: u64 = 1;
 
 /// Whether the store knows what was declared here. One call at a time says it: a second one behind it could come after
 /// somebody else's newer open, and undo that.
@@ -103,7 +108,7 @@ impl LimiterState {
             declare: if declaration.declared.is_empty() { Declare::Done } else { Declare::Due },
             declaration: Arc::new(declaration),
             settings,
-            version: 0,
+            version: UNTOLD,
             epoch: 0,
             revokes: 0,
             heard_at: 0,
@@ -114,7 +119,7 @@ impl LimiterState {
             asking_positions: false,
             positions_asked_at: 0,
             held: BTreeSet::new(),
-            orphans: BTreeSet::new(),
+            orphans: BTreeMap::new(),
             leaving: BTreeSet::new(),
             restore: RestoreState::Settled,
             restores: 0,
@@ -129,6 +134,17 @@ impl LimiterState {
 
     pub(crate) fn lease(&self) -> Nanos {
         self.settings.lease * 1_000_000
+    }
+
+    /// The lease by which an answer may be judged that comes with this version of the configuration: another version may have
+    /// a shorter one, and the sync that tells is on its way. Who comes with
+    /// another lease in mind is given 2 s at least.
+    pub(crate) fn lease_known(&self, version: u64) -> Nanos {
+        match self.version {
+            known if known == version => self.lease(),
+            UNTOLD => self.lease().min(2_000_000_000),
+            _ => 0,
+        }
     }
 
     /// The store counts us alive until `at`, at least.

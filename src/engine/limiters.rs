@@ -1,6 +1,6 @@
 //! The limiters that an instance knows: opened, found again, and forgotten when nobody uses them.
 
-use super::limiter_state::{Declare, LimiterCore, LimiterState};
+use super::limiter_state::{Declare, LimiterCore, LimiterState, UNKNOWN, UNTOLD};
 use super::*;
 use crate::coalescer::Coalescer;
 use crate::settings::{Declaration, LimiterOptions};
@@ -24,7 +24,7 @@ impl Engine {
             if !declared.is_empty() && state.own != declared {
                 state.own = declared;
                 state.declare = Declare::Due;
-                state.version = 0;
+                state.version = if state.version == UNTOLD { UNTOLD } else { UNKNOWN };
             }
             return Ok(state.core.clone());
         }

@@ -16,11 +16,13 @@
 //! taken under it.
 
 mod answers;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod by_hand;
 mod close;
 pub(crate) mod limiter_state;
 mod limiters;
+#[cfg(all(test, loom))]
+mod loom_tests;
 mod notices;
 mod outage;
 mod outbox;
@@ -209,7 +211,6 @@ impl Engine {
     /// Puts a started ticket into the table and asks the store about it, if it can be asked.
     fn enter(&self, turn: &mut Turn<'_>, waiter: &Arc<Waiter>, puts_back: bool) {
         let (no, limiter) = (waiter.no, waiter.limiter.index);
-        turn.table.limiters[limiter].orphans.remove(&no); // or it would be cancelled for a message that lied
         turn.table.arrivals += 1;
         let slot = Slot {
             arrival: turn.table.arrivals,
@@ -240,7 +241,10 @@ impl Engine {
         let Some(slot) = turn.table.tickets.get(&no) else { return };
         let limiter = slot.limiter;
         let state = &turn.table.limiters[limiter];
-        let must_wait = state.restoring() || state.is_cold(turn.now) && !state.in_flight.is_empty();
+        // Its number may just be given back, for a message that lied; what is sent again could come behind the enqueue.
+        let must_wait = state.restoring()
+            || state.is_cold(turn.now) && !state.in_flight.is_empty()
+            || state.orphans.contains_key(&no);
         if slot.phase != Phase::Unsent || must_wait {
             return;
         }

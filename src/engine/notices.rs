@@ -73,7 +73,9 @@ impl Engine {
     /// A grant to a ticket that we do not know (any more): an old command came through after all. Left alone, the slot
     /// would be lost for as long as we live.
     pub(super) fn give_back_orphan(&self, turn: &mut Turn<'_>, limiter: LimiterIndex, no: TicketNo) {
-        turn.table.limiters[limiter].orphans.insert(no); // until the store confirms
+        if turn.table.limiters[limiter].orphans.insert(no, true) == Some(true) {
+            return; // until the store confirms
+        }
         let call = turn.table.call(limiter, Verb::Cancel(vec![no]), turn.now);
         turn.fx.calls.push((call, Asked::Leaving { tickets: vec![no] }));
     }

@@ -103,7 +103,7 @@ impl Engine {
         if run != state.restores {
             return; // of an earlier attempt
         }
-        let Ok(Answer { verdict: Verdict::Restored(standings), epoch: answered, .. }) = result else {
+        let Ok(Answer { verdict: Verdict::Restored(standings), epoch: answered, version, .. }) = result else {
             if missing == LostReason::Revoked {
                 // It was only a look: the next sync asks for another, and nothing is to be brought back.
                 (state.restore, state.revokes) = (RestoreState::Settled, u64::MAX);
@@ -122,7 +122,7 @@ impl Engine {
         state.restore = RestoreState::Running { chunks_left: chunks_left - 1, epoch: Some(answered) };
         let grants = self.take_standings(turn, (tickets, missing), &standings);
         if chunks_left == 1 {
-            self.restore_done(turn, limiter, (answered, sent_at));
+            self.restore_done(turn, limiter, (answered, version), sent_at);
         }
         // After the epoch is known: these were granted while nobody could tell us.
         for (no, fence, order) in grants {
@@ -153,7 +153,10 @@ impl Engine {
         for (no, standing) in tickets.iter().zip(standings) {
             let Some(slot) = turn.table.tickets.get(no) else { continue };
             match (slot.phase, *standing) {
-                (Phase::Held, Standing::Held { fence, .. }) => drop(slot.waiter.ticket.adopt_fence(fence)),
+                (Phase::Held, Standing::Held { fence, order }) => {
+                    slot.waiter.ticket.adopt_fence(fence);
+                    slot.waiter.set_order(order);
+                }
                 (Phase::Held, _) => self.lose(turn, *no, missing),
                 (Phase::Queued, Standing::Held { fence, order }) => grants.push((*no, fence, order)),
                 _ => {}
@@ -162,11 +165,13 @@ impl Engine {
         grants
     }
 
-    fn restore_done(&self, turn: &mut Turn<'_>, limiter: LimiterIndex, (epoch, sent_at): (u64, Nanos)) {
+    fn restore_done(&self, turn: &mut Turn<'_>, limiter: LimiterIndex, (epoch, version): (u64, u64), sent_at: Nanos) {
         let state = &mut turn.table.limiters[limiter];
         state.restore = RestoreState::Settled;
         state.epoch = epoch;
-        self.confirm(turn, limiter, sent_at);
+        if state.version == version {
+            self.confirm(turn, limiter, sent_at);
+        }
         self.send_unsent(turn, limiter);
         turn.table.send_leaving(limiter, None, turn.now, turn.fx);
         self.plan_sync(turn, limiter);

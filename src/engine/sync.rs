@@ -107,7 +107,7 @@ impl Engine {
         synced: Synced,
     ) -> bool {
         if let Some(config) = &synced.config {
-            self.learn_config(turn, limiter, version, config);
+            self.learn_config(turn, limiter, (sent_at, version), config);
         }
         self.confirm(turn, limiter, sent_at);
         if turn.table.limiters[limiter].restoring() {
@@ -193,7 +193,13 @@ impl Engine {
         }
     }
 
-    fn learn_config(&self, turn: &mut Turn<'_>, limiter: LimiterIndex, version: u64, config: &ConfigView) {
+    fn learn_config(
+        &self,
+        turn: &mut Turn<'_>,
+        limiter: LimiterIndex,
+        (sent_at, version): (Nanos, u64),
+        config: &ConfigView,
+    ) {
         let state = &mut turn.table.limiters[limiter];
         let ours = &state.own;
         let another_won = !ours.is_empty() && !config.declared.is_empty() && config.declared != *ours;
@@ -214,7 +220,7 @@ impl Engine {
         });
         let before = std::mem::replace(&mut state.settings, config.settings());
         // A lease that became shorter holds at once.
-        state.core.valid_until.fetch_min(turn.now + state.lease(), Ordering::AcqRel);
+        state.core.valid_until.fetch_min(sent_at + state.lease(), Ordering::AcqRel);
         state.version = version;
         if state.settings.max_wait != before.max_wait {
             self.wait_as_declared(turn, limiter);

@@ -255,7 +255,7 @@ impl Table {
             }
             _ => state.declaration.clone(),
         };
-        let header = Header { epoch, bare, declaration };
+        let header = Header { epoch, bare, version: state.version, declaration };
         Call { limiter: state.core.name.clone(), header, verb }
     }
 
@@ -359,7 +359,8 @@ impl Table {
             fx.calls.push((call, Asked::Leaving { tickets }));
         }
         if only.is_none() {
-            cancels.extend(&self.limiters[limiter].orphans);
+            let orphans = self.limiters[limiter].orphans.iter_mut();
+            cancels.extend(orphans.filter_map(|(no, busy)| (!std::mem::replace(busy, true)).then_some(*no)));
         }
         for chunk in cancels.chunks(BATCH) {
             let call = self.call(limiter, Verb::Cancel(chunk.to_vec()), now);

@@ -27,7 +27,7 @@ pub struct fq_option {
     pub scope: i32,
     /// Its key.
     pub key: *const c_char,
-    /// Its default, as it would be set.
+    /// Its default, as it would be set; empty where that is nothing.
     pub default_value: *const c_char,
     /// What it does.
     pub doc: *const c_char,

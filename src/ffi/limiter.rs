@@ -79,6 +79,9 @@ pub struct fq_limiter_info {
     pub typical_hold_ms: u64,
     /// How long a newcomer is likely to wait; `FQ_FOREVER` while not known.
     pub estimate_ms: u64,
+    /// Cost that came back over the limit since the limiter came to be: after a loss of state everything is taken that was
+    /// held, also where others had been admitted in the meantime.
+    pub overshoot_total: u64,
 }
 
 // SAFETY: `repr(C)`, the size first, numbers only.
@@ -281,5 +284,6 @@ fn info_of(status: &crate::Status) -> fq_limiter_info {
         grace_ms: to_millis(status.grace),
         typical_hold_ms: to_millis(status.typical_hold),
         estimate_ms: to_millis(status.estimate),
+        overshoot_total: status.overshoot_total,
     }
 }

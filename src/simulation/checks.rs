@@ -19,8 +19,9 @@ impl World {
                 let place = view.held.iter().find(|e| e.ticket == held.name && e.score == held.permit.fence());
                 let known = instance.engine.epoch_of(&self.limiters[held.limiter].0);
                 let lost = self.oracle.is_tampered(held.limiter) || !view.exists || known != Some(view.epoch);
-                let jumped = self.wall_set_at.is_some_and(|at| self.now < at + self.lease());
-                let excused = lost || jumped || self.oracle.is_revoked(held.limiter, &held.name);
+                let jumped = self.wall_set_at.is_some_and(|at| self.now < at + 2 * self.lease());
+                let presumed_dead = self.oracle.is_presumed_dead(held.limiter, &instance.name);
+                let excused = lost || jumped || presumed_dead || self.oracle.is_revoked(held.limiter, &held.name);
                 if place.is_none() && !excused {
                     wrong = Some(format!("P1: i{i} believes in {}, which is not held: {:?}", held.name, held.permit));
                 }

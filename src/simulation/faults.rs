@@ -32,6 +32,10 @@ kinds! {
     Suspend "suspend" "An instance is stopped for up to three leases.",
     Close "close" "Instances close, and new ones open.",
     Operator "operator" "Limits are changed, limiters paused and resumed.",
+    Unsubscribe "unsubscribe" "The server ends subscriptions.",
+    Replica "replica" "The server is made a replica for a while, and refuses writes.",
+    Lag "lag" "Whatever is sent takes 0.1 to 1 s, for a while.",
+    Hold "hold" "Permits may be held for so long only.",
     Revoke "revoke" "Permits and places are revoked.",
 }
 

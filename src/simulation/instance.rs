@@ -47,6 +47,10 @@ pub(super) struct Terms {
     pub lease: Duration,
     pub poll: Duration,
     pub io_timeout: Duration,
+    /// Messages are wanted; otherwise polling finds everything.
+    pub subscribe: bool,
+    /// For how long a permit may be held; zero: as long as one likes.
+    pub max_hold: Duration,
 }
 
 pub(super) struct Instance {
@@ -85,6 +89,7 @@ impl Instance {
         let link = Link::new(mailbox, listener.expect("a listener"), &name);
         let open = |(limiter, limit, outage): &(String, u64, Outage)| {
             let builder = client.limiter(limiter).limit(*limit).lease(terms.lease).poll(terms.poll).outage(*outage);
+            let builder = if terms.max_hold.is_zero() { builder } else { builder.max_hold(terms.max_hold) };
             builder.open().expect("settings that mean something")
         };
         let mut instance = Instance {
@@ -116,6 +121,11 @@ impl Instance {
 
     pub(super) fn runs(&self) -> bool {
         self.life == Life::Running
+    }
+
+    /// As the server sees it: a process that is stopped or cut off keeps its subscription there, one that is dead does not.
+    pub(super) fn is_subscribed(&self) -> bool {
+        self.link.is_served && matches!(self.life, Life::Running | Life::Suspended)
     }
 
     pub(super) fn listener(&self) -> Option<Arc<dyn Listener>> {

@@ -1,7 +1,8 @@
 //! An instance's way to the server: what `store::redis` does with a link thread and sockets, as a state machine that
-//! the world moves. The commands, and what is made of the answers, are the real ones.
+//! the world moves. The commands, what is made of the answers, and what is sent once more, are the real ones.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -11,8 +12,8 @@ use crate::Error;
 use crate::clock::Nanos;
 use crate::status::ServerInfo;
 use crate::store::model::Caller;
-use crate::store::redis::test_access;
-use crate::store::{Answer, Call, Listener, Reply, Store, StoreError, Verb, Verdict};
+use crate::store::redis::test_access::{self, Parcel, Passes};
+use crate::store::{Call, Listener, Reply, Store, StoreError};
 use crate::sync::Mutex;
 
 /// Where an engine leaves its calls.
@@ -62,6 +63,8 @@ pub(super) struct Link {
     pub connection: Option<u64>,
     pub generation: u64,
     pub run: Arc<str>,
+    /// The server's time in microseconds, and when it was that.
+    pub time: (u64, Nanos),
     pub connecting: bool,
     pub next_attempt: Nanos,
     pub pause: Duration,
@@ -69,6 +72,10 @@ pub(super) struct Link {
     pub last_error: String,
     /// The subscription's number.
     pub subscription: Option<u64>,
+    /// Of the server that it is on.
+    pub subscribed_at: Arc<str>,
+    /// The server has it, too.
+    pub is_served: bool,
     pub deaf_until: Nanos,
     /// Nothing gets through before; what is sent meanwhile arrives after.
     pub cut_until: Nanos,
@@ -86,12 +93,15 @@ impl Link {
             connection: None,
             generation: 0,
             run: "".into(),
+            time: (0, 0),
             connecting: false,
             next_attempt: 0,
             pause: Duration::ZERO,
             round: None,
             last_error: "not connected".into(),
             subscription: None,
+            subscribed_at: "".into(),
+            is_served: false,
             deaf_until: 0,
             cut_until: 0,
             sent_until: 0,
@@ -99,8 +109,14 @@ impl Link {
         }
     }
 
-    pub(super) fn caller(&self) -> Caller {
-        Caller { instance: self.instance.clone(), generation: self.generation, run: self.run.clone() }
+    pub(super) fn caller(&self, now: Nanos) -> Caller {
+        let sent = self.time.0 + now.saturating_sub(self.time.1) / 1000;
+        Caller { instance: self.instance.clone(), generation: self.generation, run: self.run.clone(), sent }
+    }
+
+    /// As `store::redis::probe` says it.
+    pub(super) fn listens(&self) -> bool {
+        self.subscription.is_some() && self.subscribed_at == self.run
     }
 
     pub(super) fn has_calls(&self) -> bool {
@@ -131,85 +147,69 @@ impl Link {
         self.last_error = why.to_owned();
         self.next_attempt = 0;
         if let Some(round) = self.round.take() {
-            round.finish(why);
+            round.finish();
         }
     }
 }
 
-/// One batch on its way: as in `store::redis::round`, first by the scripts' names, then, for those that the server did
-/// not know, by their sources.
+/// One batch on its way.
 pub(super) struct Round {
     pub id: u64,
     pub calls: Vec<Call>,
     replies: Vec<Reply>,
-    answers: Vec<Option<Result<Answer, StoreError>>>,
-    /// The calls of this pass, of which so many are answered.
-    pub pass: Vec<usize>,
-    answered: usize,
-    pub passes: usize,
-    unknown: Vec<usize>,
+    passes: Passes,
+    /// Nothing was sent a second time yet.
+    pub is_first: bool,
+    /// What this pass has sent, and has no answer yet.
+    unanswered: VecDeque<Range<usize>>,
 }
 
 impl Round {
     fn new(id: u64, calls: VecDeque<(Call, Reply)>) -> Self {
         let (calls, replies): (Vec<Call>, Vec<Reply>) = calls.into_iter().unzip();
-        let count = calls.len();
-        Round {
-            id,
-            calls,
-            replies,
-            answers: vec![None; count],
-            pass: (0..count).collect(),
-            answered: 0,
-            passes: 1,
-            unknown: Vec::new(),
-        }
+        let passes = Passes::new(calls.len());
+        Round { id, calls, replies, passes, is_first: true, unanswered: VecDeque::new() }
     }
 
-    /// The commands of this pass.
-    pub(super) fn commands(&self, caller: &Caller, probe: bool) -> Vec<::redis::Cmd> {
-        let mut loaded: Vec<&str> = Vec::new();
-        let mut commands = Vec::new();
-        for index in &self.pass {
-            let call = &self.calls[*index];
-            let name = test_access::script_name(&call.verb);
-            let by_source = self.passes > 1 && (self.passes > 2 || !loaded.contains(&name));
-            loaded.push(name);
-            commands.push(test_access::sent(call, caller, by_source, probe));
-        }
-        commands
+    /// The commands of this pass, each with its first call's number.
+    pub(super) fn commands(&mut self, caller: &Caller, says: (bool, bool)) -> Vec<(usize, ::redis::Cmd)> {
+        let (calls, parcels) = self.passes.parcels(|index| (&self.calls[index], false));
+        self.unanswered = parcels.iter().map(|parcel| parcel.place.clone()).collect();
+        let command = |parcel: Parcel| {
+            let number = self.passes.number(parcel.place.start);
+            (number, test_access::sent(&calls[parcel.place], caller, parcel.by, says))
+        };
+        parcels.into_iter().map(command).collect()
     }
 
     /// The next answer of this pass. True: the pass is over.
     pub(super) fn take(&mut self, value: Value) -> bool {
-        let index = self.pass[self.answered];
-        self.answered += 1;
-        let verb = &self.calls[index].verb;
-        if !self.unknown.is_empty() && matches!(verb, Verb::Cancel(_) | Verb::Leave) {
-            self.unknown.push(index);
+        if let Some(place) = self.unanswered.pop_front() {
+            let calls: Vec<&Call> = place.clone().map(|place| &self.calls[self.passes.number(place)]).collect();
+            self.passes.take(place, &calls, value);
         }
-        match test_access::judge(verb, value) {
-            None if self.unknown.last() != Some(&index) => self.unknown.push(index),
-            None => {}
-            Some(Ok(answer)) if !self.unknown.is_empty() && answer.verdict == Verdict::Resync => {
-                self.unknown.push(index);
-            }
-            Some(answer) => self.answers[index] = Some(answer),
-        }
-        self.answered == self.pass.len()
+        self.unanswered.is_empty()
     }
 
     /// Makes ready for another pass. False: there is nothing left to send.
     pub(super) fn next_pass(&mut self) -> bool {
-        self.pass = std::mem::take(&mut self.unknown);
-        self.answered = 0;
-        self.passes += 1;
-        !self.pass.is_empty() && self.passes <= 3
+        self.is_first = false;
+        self.passes.next()
     }
 
-    pub(super) fn finish(self, why: &str) {
-        for (reply, answer) in self.replies.into_iter().zip(self.answers) {
-            reply(answer.unwrap_or_else(|| Err(StoreError::Lost { detail: why.to_owned() })));
+    /// It seems to come by an old connection: the next pass has a new number.
+    pub(super) fn take_outdated(&mut self) -> bool {
+        self.passes.take_outdated()
+    }
+
+    /// The server is no master any more.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.passes.is_elsewhere()
+    }
+
+    pub(super) fn finish(self) {
+        for (reply, answer) in self.replies.into_iter().zip(test_access::answers(self.passes)) {
+            reply(answer);
         }
     }
 

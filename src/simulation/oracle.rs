@@ -6,6 +6,7 @@
 //! finds it held, with its fence. The exceptions of the last:
 //!
 //! - the store lost state, and the holder has not reported to the new epoch;
+//! - its subscription was gone for as long as it was silent, and it was taken for dead (see `lua/lib/look.lua`);
 //! - an operator has revoked it, and the holder has not heard of it: it will by its next sync;
 //! - the server's wall clock was set forwards within the last lease: a lease cannot be longer than the clock says;
 //! - it was admitted locally, and the store has never counted it.
@@ -25,6 +26,9 @@ pub(super) struct Ran<'a> {
     pub wall: u64,
 }
 
+/// For so long somebody has to be silent, in microseconds, before he is taken for dead within his lease.
+const SUSPICION: u64 = 700_000;
+
 /// So many gaps in a row may excuse an instance.
 const MOST_GAPS: u32 = 3;
 
@@ -43,6 +47,12 @@ struct Limiter {
     /// Instances that are past their time, and excused by a gap.
     overdue: BTreeMap<String, Overdue>,
     revoked: BTreeSet<String>,
+    /// When each instance last called, by the limiter's clock.
+    heard: BTreeMap<String, u64>,
+    /// Taken for dead within their lease.
+    presumed_dead: BTreeSet<String>,
+    /// The wall clock was set back, and whoever remembers an epoch may know a later one than is opened.
+    set_back: bool,
     /// State was lost, and no script has met that yet; so nobody else was granted anything.
     tampered: bool,
 }
@@ -65,6 +75,15 @@ impl Oracle {
 
     pub(super) fn is_revoked(&self, limiter: usize, ticket: &str) -> bool {
         self.limiters[limiter].revoked.contains(ticket)
+    }
+
+    pub(super) fn is_presumed_dead(&self, limiter: usize, instance: &str) -> bool {
+        self.limiters[limiter].presumed_dead.contains(instance)
+    }
+
+    /// The wall clock was set back.
+    pub(super) fn set_back(&mut self) {
+        self.limiters.iter_mut().for_each(|limiter| limiter.set_back = true);
     }
 
     pub(super) fn is_tampered(&self, limiter: usize) -> bool {
@@ -95,10 +114,19 @@ impl Oracle {
     pub(super) fn ran(&mut self, ran: &Ran<'_>, after: View) {
         let name = ran.limiter;
         let before = std::mem::replace(&mut self.limiters[name].view, after.clone());
-        if matches!(ran.verdict, "refused" | "none" | "OOM" | "NOSCRIPT") || matches!(ran.verb, Verb::Position(_)) {
+        if matches!(ran.verdict, "refused" | "none" | "apart" | "OOM" | "NOSCRIPT" | "READONLY")
+            || matches!(ran.verb, Verb::Position(_))
+        {
             return;
         }
-        self.limiters[name].tampered = false;
+        let thorough = !matches!(ran.verb, Verb::Acquire { .. } | Verb::Release(_) | Verb::Cancel(_));
+        if self.limiters[name].tampered && !thorough && after.epoch == before.epoch {
+            return; // a key was lost, and the next heartbeat will see it
+        }
+        let tampered = std::mem::take(&mut self.limiters[name].tampered);
+        let again = before.exists && before.epoch != after.epoch && !tampered && !self.limiters[name].set_back;
+        self.require(!again, || format!("P9: an epoch was opened though nothing was lost: {:?}", ran.verb));
+        self.check_presence(ran, &before, &after);
         if let (Verb::Revoke(ticket), "held" | "queued") = (ran.verb, ran.verdict) {
             self.limiters[name].revoked.insert(ticket.clone());
         }
@@ -112,6 +140,31 @@ impl Oracle {
         if ran.verdict != "resync" {
             self.check_owners(name, &after);
         }
+    }
+
+    /// P8: nobody is forgotten within his lease who was not silent for a while.
+    fn check_presence(&mut self, ran: &Ran<'_>, before: &View, after: &View) {
+        let state = &mut self.limiters[ran.limiter];
+        // Who was taken for dead is told so first, and then counted in again.
+        if ran.verdict != "resync" && after.instances.contains_key(ran.caller) {
+            state.heard.insert(ran.caller.to_owned(), after.now);
+            state.presumed_dead.remove(ran.caller);
+        }
+        if before.epoch != after.epoch {
+            return;
+        }
+        let forgotten = before.instances.iter().filter(|(name, expiry)| {
+            **expiry >= after.now && !after.instances.contains_key(*name) && *name != ran.caller
+        });
+        let mut wrong = None;
+        for (name, _) in forgotten {
+            state.presumed_dead.insert(name.clone());
+            let silence = after.now - state.heard.get(name).copied().unwrap_or(0);
+            if silence < SUSPICION {
+                wrong = Some(format!("P8: {name} was taken for dead after {silence} us: {:?}", ran.verb));
+            }
+        }
+        wrong.into_iter().for_each(|wrong| self.violated(wrong));
     }
 
     fn check_sums(&mut self, ran: &Ran<'_>, after: &View) {

@@ -121,7 +121,7 @@ mod tests {
     /// S28, S43, P9: whoever is well keeps what it holds, whatever happens to the server and to messages.
     #[test]
     fn nobody_loses_a_permit_to_what_happens_to_the_server() {
-        let server = "stop,restart,lost-writes,lost-all,flush,keys,scripts,messages,deaf,slow,full";
+        let server = "stop,restart,lost-writes,lost-all,flush,keys,scripts,messages,deaf,slow,full,unsubscribe";
         for seed in 1..=15 {
             let outcome = run(seed, Faults::named(server), None, false);
             assert_eq!(outcome.broken, None, "seed {seed}");

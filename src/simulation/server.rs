@@ -1,6 +1,6 @@
 //! The server of a run: the Redis in memory, with what can happen to a real one.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use ::redis::Value;
@@ -21,12 +21,15 @@ pub(super) struct Server {
     set: i64,
     pub up: bool,
     pub stopped_until: Nanos,
+    /// It is another's replica before, and takes no writes.
+    pub is_replica_until: Nanos,
     journal: VecDeque<Db>,
 }
 
 impl Server {
     pub(super) fn new(rewrite: Option<Rewrite>) -> Self {
-        Server { redis: Redis::new(rewrite), run: 1, set: 0, up: true, stopped_until: 0, journal: VecDeque::new() }
+        let (run, set, up, stopped_until, is_replica_until, journal) = (1, 0, true, 0, 0, VecDeque::new());
+        Server { redis: Redis::new(rewrite), run, set, up, stopped_until, is_replica_until, journal }
     }
 
     pub(super) fn run_id(&self) -> Arc<str> {
@@ -54,6 +57,11 @@ impl Server {
 
     pub(super) fn look<R>(&self, look: impl FnOnce(&Db) -> R) -> R {
         self.redis.look(look)
+    }
+
+    /// Who is subscribed to its own channel.
+    pub(super) fn set_listeners(&mut self, listeners: BTreeSet<Arc<str>>) {
+        self.redis.set_channels(listeners.iter().map(|name| format!("fq:{name}")).collect());
     }
 
     pub(super) fn forget_scripts(&mut self) {

@@ -202,6 +202,16 @@ impl World {
             Fault::Close => self.close_one(i),
             Fault::Operator => self.reconfigure(i, limiter),
             Fault::Revoke => self.revoke(i, limiter),
+            Fault::Unsubscribe if self.instances[i].link.subscription.is_some() => {
+                let link = &mut self.instances[i].link;
+                link.is_served = false;
+                let noticed = (self.now + MS).max(link.cut_until);
+                self.push(noticed, Event::Unsubscribed(i));
+            }
+            Fault::Replica => {
+                self.server.is_replica_until = self.now + self.rng.between(MS, lease);
+            }
+            Fault::Lag => self.lag_until = self.now + self.rng.between(MS, 3 * lease),
             _ => {}
         }
     }
@@ -221,6 +231,9 @@ impl World {
         let lease = self.lease() / 1000;
         let by = self.rng.between(0, 6 * lease) as i64 - 3 * lease as i64;
         self.server.set_wall_by(by);
+        if by < 0 {
+            self.oracle.set_back();
+        }
         if by > 0 {
             self.wall_set_at = Some(self.now);
         }
@@ -242,7 +255,9 @@ impl World {
     }
 
     fn reconfigure(&mut self, i: usize, limiter: usize) {
-        let change = match self.rng.between(0, 5) {
+        let lease = self.terms.lease.as_millis() as u64;
+        let change = match self.rng.between(0, 6) {
+            6 => Change::new().lease(Duration::from_millis(self.rng.between(lease / 4, 2 * lease))),
             0..=2 => Change::new().limit(self.rng.between(0, 5)),
             3 => Change::new().pause(),
             4 => Change::new().resume(),
@@ -265,6 +280,7 @@ impl World {
         self.trace.line(self.now, || "all is well from here on".into());
         self.healed = true;
         self.server.set_full(false);
+        (self.server.is_replica_until, self.lag_until) = (0, 0);
         self.server.stopped_until = self.server.stopped_until.min(self.now);
         self.later(0, Event::ServerOn);
         self.later(0, Event::ServerUp(Some(0)));

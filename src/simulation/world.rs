@@ -28,6 +28,8 @@ pub(super) enum Event {
     Pump(usize),
     Connected(usize),
     Subscribe(usize),
+    /// Its subscription has ended.
+    Unsubscribed(usize),
     Arrive(Box<Arrival>),
     Answer {
         instance: usize,
@@ -100,6 +102,8 @@ pub(super) struct World {
     pub faults: Faults,
     pub oracle: Oracle,
     pub trace: Trace,
+    /// Everything takes long before.
+    pub lag_until: Nanos,
     /// The wall clock was set forwards; see [`Oracle`].
     pub wall_set_at: Option<Nanos>,
     /// Nothing goes wrong any more.
@@ -122,6 +126,8 @@ impl World {
             lease: Duration::from_millis(rng.pick(&[1000, 2000, 3000])),
             poll: Duration::from_millis(rng.pick(&[100, 250, 1000])),
             io_timeout: Duration::from_millis(rng.pick(&[200, 500, 1000])),
+            subscribe: rng.percent(80),
+            max_hold: Duration::from_millis(if faults.has(Fault::Hold) { rng.pick(&[200, 1000]) } else { 0 }),
         };
         let names = ["a", "b {of} 100%", "c"];
         let count = rng.between(1, 3) as usize;
@@ -143,6 +149,7 @@ impl World {
             terms,
             faults,
             trace,
+            lag_until: 0,
             wall_set_at: None,
             healed: false,
             calm_at: NEVER,
@@ -188,6 +195,9 @@ impl World {
     }
 
     pub(super) fn latency(&mut self) -> Nanos {
+        if self.lag_until > self.now {
+            return self.rng.between(100 * MS, 1000 * MS);
+        }
         let slow = self.rng.percent(3);
         self.rng.between(MS / 10, if slow { 60 * MS } else { 3 * MS })
     }
@@ -267,6 +277,7 @@ impl World {
             }
             Event::Connected(_) => self.connected(i),
             Event::Subscribe(_) => self.subscribe(i),
+            Event::Unsubscribed(_) => self.unsubscribed(i),
             Event::Message { subscription, text, .. } if link.subscription == Some(subscription) => {
                 let (limiter, epoch, notices) = test_access::told(&text);
                 self.trace.line(self.now, || format!("i{i} hears {notices:?} of {limiter}"));
@@ -313,6 +324,7 @@ impl World {
             if let Some(connection) = self.instances[i].link.connection {
                 self.later(after, Event::GiveUp { instance: i, connection, round: None, why: "the server is gone" });
             }
+            self.instances[i].link.is_served = false;
             if self.instances[i].link.subscription.take().is_some() {
                 self.later(after + 25 * MS, Event::Subscribe(i));
             }
@@ -357,7 +369,9 @@ impl World {
 impl Event {
     fn instance(&self) -> Option<usize> {
         match self {
-            Event::Wake(i) | Event::Pump(i) | Event::Connected(i) | Event::Subscribe(i) => Some(*i),
+            Event::Wake(i) | Event::Pump(i) | Event::Connected(i) | Event::Subscribe(i) | Event::Unsubscribed(i) => {
+                Some(*i)
+            }
             Event::Answer { instance, .. }
             | Event::GiveUp { instance, .. }
             | Event::Impatient { instance, .. }

@@ -16,20 +16,26 @@ const CALLS_BETWEEN_CLEANINGS: u64 = 4096;
 
 /// All limiters of one name space, and the instances that use them.
 #[derive(Default)]
-struct World {
+pub(crate) struct World {
     limiters: HashMap<Arc<str>, Model>,
     listeners: HashMap<Arc<str>, Weak<dyn Listener>>,
     calls: u64,
 }
 
 impl World {
+    /// Use, waiters and tickets of a limiter.
+    #[cfg(all(test, loom))]
+    pub(crate) fn standing(&self, limiter: &str) -> (u64, u64, u64) {
+        self.limiters.get(limiter).map_or((0, 0, 0), Model::standing_now)
+    }
+
     fn forget_idle(&mut self, now: u64) {
         let idle_for = |model: &Model| u128::from(now.saturating_sub(model.last_used()));
         self.limiters.retain(|_, model| !model.is_idle() || idle_for(model) < model.idle_time().as_micros());
     }
 }
 
-type SharedWorld = Arc<Mutex<World>>;
+pub(crate) type SharedWorld = Arc<Mutex<World>>;
 
 /// A forked child has worlds of its own: nobody would ever give back what its parent holds in these.
 static WORLDS: PerProcess<Mutex<HashMap<String, SharedWorld>>> = PerProcess::new();
@@ -50,8 +56,12 @@ impl MemoryStore {
     /// Joins the world `name`, which comes to be with its first visitor.
     pub(crate) fn open(name: &str, instance: &Arc<str>, clock: Clock, listener: Weak<dyn Listener>) -> Self {
         let world = WORLDS.get().lock().entry(name.to_owned()).or_default().clone();
+        MemoryStore::join(world, instance, clock, listener)
+    }
+
+    pub(crate) fn join(world: SharedWorld, instance: &Arc<str>, clock: Clock, listener: Weak<dyn Listener>) -> Self {
         world.lock().listeners.insert(instance.clone(), listener);
-        let caller = Caller { instance: instance.clone(), generation: 1, run: "memory".into() };
+        let caller = Caller { instance: instance.clone(), generation: 1, run: "memory".into(), sent: u64::MAX };
         MemoryStore { world, clock, caller }
     }
 

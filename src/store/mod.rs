@@ -26,6 +26,8 @@ pub(crate) struct Header {
     pub epoch: u64,
     /// It neither holds nor waits for anything in this limiter, so a loss of state costs it nothing.
     pub bare: bool,
+    /// The version of the configuration that the caller knows; 0 for none.
+    pub version: u64,
     pub declaration: Arc<Declaration>,
 }
 
@@ -202,6 +204,7 @@ pub(crate) struct StatusView {
     pub grace: Duration,
     pub typical_hold: Option<Duration>,
     pub estimate: Option<Duration>,
+    pub overshoot: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]

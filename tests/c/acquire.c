@@ -240,7 +240,7 @@ static void the_table_of_options_can_be_used_as_it_is(void) {
     for (size_t at = 0; at < count; at++) {
         const fq_option *option = &options[at];
         CHECK(option->scope >= FQ_SCOPE_CLIENT && option->scope <= FQ_SCOPE_CHANGE);
-        CHECK(option->key[0] != '\0' && option->default_value[0] != '\0' && option->doc[0] != '\0');
+        CHECK(option->key[0] != '\0' && option->default_value != NULL && option->doc[0] != '\0');
         if (option->scope == FQ_SCOPE_CHANGE) {
             continue; /* as declared */
         }

@@ -61,11 +61,44 @@ fn a_wrong_password_is_an_error_of_configuration_under_every_outage_policy() {
     }
 }
 
+/// A password where none is asked for is another mistake than a wrong one.
+#[test]
+fn a_password_for_a_server_that_wants_none_is_named() {
+    let server = start();
+    let url = format!("redis://:needless@127.0.0.1:{}", server.port());
+    let client = Client::open(&url).expect("open");
+    for detail in [config_error(limiter(&client, 1).acquire(&patient()).map(drop)), config_error(client.check())] {
+        assert!(detail.contains("without any password configured") && !detail.contains("needless"), "{detail}");
+    }
+}
+
+/// That passes: whoever is let in later need not be started again. With and without a login it says so itself.
+#[test]
+fn a_server_with_too_many_clients_is_away_and_says_why() {
+    let server = Server::builder(Server::default_flavor()).password("right").start();
+    let mut admin = server.conn();
+    let clients = |number: u32, admin: &mut redis::Connection| {
+        redis::cmd("CONFIG").arg("SET").arg("maxclients").arg(number).exec(admin).expect("CONFIG SET");
+    };
+    for url in [server.url(), server.url().replace(":right@", "")] {
+        clients(1, &mut admin);
+        let client = Client::open(&url).expect("open");
+        let error = client.check().expect_err("there is no room");
+        let Error::Unavailable { detail, .. } = &error else { panic!("{error:?}") };
+        assert!(detail.contains("max number of clients"), "{detail}");
+    }
+    let limiter = open_at(&server.url());
+    let line = Completions::new();
+    limiter.acquire_start(&patient(), &line, 1).expect("start");
+    clients(100, &mut admin);
+    granted(&line, 1).release().expect("release");
+}
+
 /// A client of a user that has the documented rights, less one.
 fn client_without(server: &Server, right: &str) -> Client {
     let rule = fairq::redis_acl();
     let mut user = vec!["SETUSER", "app", "reset", "on", ">pw"];
-    user.extend(rule.split(' ').filter(|word| *word != format!("+{right}")));
+    user.extend(rule.split(' ').filter(|word| word.trim_start_matches('+') != right));
     redis::cmd("ACL").arg(&user).exec(&mut server.conn()).expect("ACL SETUSER");
     Client::open(&format!("redis://app:pw@127.0.0.1:{}", server.port())).expect("open")
 }
@@ -102,6 +135,42 @@ fn a_missing_right_is_named_and_nothing_is_half_written() {
         }
     }
     eventually("nothing is left, not even of the self-test", SOON, || keys(&server).is_empty());
+}
+
+/// The keys and the channels are rights as well.
+#[test]
+fn a_user_of_other_keys_or_channels_is_told_so_and_nothing_is_half_written() {
+    let server = start();
+    for (right, what) in [("~fq:*", "key"), ("&fq:*", "channel")] {
+        let client = client_without(&server, right);
+        for detail in [
+            client.check().err().unwrap_or_else(|| panic!("{right} is not missed")).to_string(),
+            config_error(limiter(&client, 1).acquire(&patient()).map(drop)),
+        ] {
+            assert!(detail.contains(what) && detail.contains("Rights"), "{right}: {detail}");
+        }
+    }
+    eventually("nothing is left, not even of the self-test", SOON, || keys(&server).is_empty());
+}
+
+/// What the README names for a part of the users only.
+#[test]
+fn a_right_that_only_some_need_is_named_to_them() {
+    let server = start();
+    let port = server.port();
+    client_without(&server, "nothing").check().expect("fit for use");
+    let database = Client::open(&format!("redis://app:pw@127.0.0.1:{port}/3")).expect("open");
+    let detail = config_error(database.check());
+    assert!(detail.to_lowercase().contains("select"), "{detail}");
+    let detail = config_error(limiter(&database, 1).acquire(&patient()).map(drop));
+    assert!(detail.to_lowercase().contains("select"), "{detail}");
+    let detail = config_error(Client::open(&format!("redis://app:pw@127.0.0.1:{port}")).expect("open").limiters());
+    assert!(detail.contains("scan"), "{detail}");
+    redis::cmd("ACL").arg(&["SETUSER", "app", "+select", "+scan"]).exec(&mut server.conn()).expect("ACL SETUSER");
+    let limiter = limiter(&database, 1);
+    eventually("it is tried again", SOON, || limiter.status().is_ok());
+    take(&limiter).release().expect("release");
+    assert_eq!(database.limiters().expect("list"), [NAME]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use fairq::{Client, Completions};
 
 use crate::stores::*;
-use crate::support::{SOON, Server, eventually};
+use crate::support::{Proxy, SOON, Server, eventually};
 
 #[test]
 fn an_enqueue_that_comes_behind_its_own_cancel_leaves_nothing() {
@@ -39,6 +39,29 @@ fn an_enqueue_that_comes_behind_its_own_cancel_leaves_nothing() {
     });
     assert_eq!(tickets_in(&server, NAME), Vec::<String>::new());
     assert_eq!(completions.poll(100, Duration::ZERO).len(), 21);
+}
+
+/// A command is stuck in the network until its instance was forgotten, and its generation with it. That hears no messages,
+/// so that nobody would learn of the slot for as long as it goes on.
+#[test]
+fn a_command_that_comes_when_its_instance_was_forgotten_takes_nothing() {
+    let server = Server::start(Server::default_flavor());
+    let proxy = Proxy::to(server.port());
+    let lease = Duration::from_millis(500);
+    let client = Client::builder(&proxy.url()).subscribe(false).open().expect("open");
+    let slow = open(client.limiter(NAME).limit(1).lease(lease));
+    take(&slow).release().expect("release");
+    let stuck = proxy.hold_next_request(b"stuck one");
+    let completions = Completions::new();
+    slow.acquire_start(&patient().label("stuck one"), &completions, 1).expect("start");
+    granted(&completions, 1).release().expect("release"); // by the next connection
+    assert!(stuck.is_caught());
+    let other = limiter(&Client::open(&server.url()).expect("open"), 1);
+    eventually("it is forgotten", SOON, || other.status().is_ok_and(|status| status.instances == 0));
+    stuck.deliver();
+    eventually("the command came through", SOON, || stuck.is_delivered());
+    assert_eq!(tickets_in(&server, NAME), Vec::<String>::new());
+    take(&slow).release().expect("release"); // and who is alive is let in
 }
 
 /// How many connections have a command that the server has read and not begun.

@@ -232,3 +232,26 @@ fn an_older_state_that_comes_back_brings_no_ended_ticket_along() {
     drop(last);
     assert_empty(&server, &limiter);
 }
+
+/// Nobody can know of a permit before its owner has reported, and then it is taken, over the limit: that is counted.
+#[test]
+fn what_comes_back_over_the_limit_is_counted() {
+    let server = server();
+    let newcomer = || {
+        let client = Client::open(&server.url()).expect("open");
+        client.limiter("a").limit(1).lease(LEASE).open().expect("open")
+    };
+    let older = newcomer();
+    let held = older.acquire(&Request::new()).expect("a permit");
+    let too_many = eventually_some("somebody is admitted before the older one reports", SOON, || {
+        flush(&server);
+        newcomer().try_acquire(&Request::new()).expect("ask")
+    });
+    let stands = || older.status().is_ok_and(|status| (status.used, status.overshoot_total) == (2, 1));
+    eventually("the older one is back", SOON, stands);
+    assert_ne!(held.state(), PermitState::Lost);
+    held.release().expect("release");
+    too_many.release().expect("release");
+    let status = older.status().expect("status");
+    assert_eq!((status.used, status.overshoot_total), (0, 1));
+}

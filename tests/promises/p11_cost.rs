@@ -179,7 +179,7 @@ fn a_grant_of_a_saturated_limiter_costs_the_same_two_calls_for_10_and_for_10_000
 /// Instances and tickets that look like those of crashed processes whose leases have just ended.
 fn bury(server: &Server, instances: u64, tickets_each: u64) {
     let script = redis::Script::new(
-        "local queue, tickets, instances = KEYS[1], KEYS[2], KEYS[3]
+        "local queue, tickets, instances, hash = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
         for i = ARGV[1], ARGV[2] do
           redis.call('ZADD', instances, 1, 'dead' .. i)
           for n = 1, ARGV[3] do
@@ -187,14 +187,18 @@ fn bury(server: &Server, instances: u64, tickets_each: u64) {
             redis.call('HSET', tickets, 'dead' .. i .. ':' .. n, '1 ' .. order)
             redis.call('ZADD', queue, order, 'dead' .. i .. ':' .. n)
           end
-        end",
+        end
+        local state, at = redis.call('HGET', hash, 'state'), 8 * ARGV[4]
+        local waiting = struct.unpack('<d', state, at + 1) + (ARGV[2] - ARGV[1] + 1) * ARGV[3]
+        state = string.sub(state, 1, at) .. struct.pack('<d', waiting) .. string.sub(state, at + 9)
+        redis.call('HSET', hash, 'state', state)",
     );
-    let [_, queue, _, tickets, registry] = keys("a");
+    let [hash, queue, _, tickets, registry] = keys("a");
     let mut conn = server.conn();
     for from in (1..=instances).step_by(1000) {
         let mut call = script.prepare_invoke();
-        call.key(&queue).key(&tickets).key(&registry);
-        call.arg(from).arg(instances.min(from + 999)).arg(tickets_each);
+        call.key(&queue).key(&tickets).key(&registry).key(&hash);
+        call.arg(from).arg(instances.min(from + 999)).arg(tickets_each).arg(WAITING);
         call.invoke::<()>(&mut conn).expect("bury");
     }
     Record::patch(server, "a", DUE, f64::NEG_INFINITY);

@@ -42,6 +42,7 @@ pub const NOW: usize = 1;
 pub const SKEW: usize = 2;
 pub const USED: usize = 5;
 pub const DUE: usize = 14;
+pub const WAITING: usize = 25;
 
 impl Record {
     /// `None`: there is no such limiter.
@@ -85,8 +86,13 @@ pub fn let_pass(server: &Server, name: &str, time: Duration) {
 
 /// Of how many instances the limiter knows that they listen.
 pub fn listeners(server: &Server, name: &str) -> usize {
-    let fields: Vec<String> = run(server, &["HKEYS", &keys(name)[0]]);
-    fields.iter().filter(|field| field.starts_with("l:")).count()
+    let script = "local count, all = 0, redis.call('HGETALL', KEYS[1])
+        for i = 1, #all, 2 do
+            local record = string.sub(all[i], 1, 2) == 'i:' and all[i + 1]
+            if record and string.find(record, '^%d+ %S* %d+ 1', 25) then count = count + 1 end
+        end
+        return count";
+    run(server, &["EVAL", script, "1", &keys(name)[0]])
 }
 
 /// Opens a client with a limiter that asks often.

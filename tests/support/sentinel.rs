@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::wait::{SOON, eventually};
-use super::{Flavor, Server};
+use super::{Flavor, Server, ServerBuilder};
 
 /// The name of the service.
 pub const SERVICE: &str = "main";
@@ -18,12 +18,17 @@ impl Watched {
     /// Starts everything, and waits until the sentinels know of each other and of the replicas. `arg` is an option of the
     /// servers.
     pub fn start(flavor: Flavor, args: &[(&str, &str)]) -> Watched {
+        Watched::start_with(args, || Server::builder(flavor))
+    }
+
+    /// As [`Watched::start`], of servers and sentinels that are told by `kind` what else they are.
+    pub fn start_with(args: &[(&str, &str)], kind: impl Fn() -> ServerBuilder) -> Watched {
         let builder = || {
-            let builder = Server::builder(flavor).arg("--repl-diskless-sync-delay", "0");
+            let builder = kind().arg("--repl-diskless-sync-delay", "0");
             args.iter().fold(builder, |builder, (option, value)| builder.arg(option, value))
         };
         let master = builder().start();
-        let port = master.port().to_string();
+        let port = master.told_port().to_string();
         let replica = || {
             let server = builder().start();
             redis::cmd("REPLICAOF").arg("127.0.0.1").arg(&port).exec(&mut server.conn()).expect("REPLICAOF");
@@ -37,7 +42,7 @@ impl Watched {
             "sentinel monitor {SERVICE} 127.0.0.1 {port} 2\nsentinel down-after-milliseconds {SERVICE} 800\n\
              sentinel failover-timeout {SERVICE} 3000\nsentinel parallel-syncs {SERVICE} 2\n"
         );
-        let sentinels = (0..3).map(|_| Server::builder(flavor).sentinel(&lines).start()).collect();
+        let sentinels = (0..3).map(|_| kind().sentinel(&lines).start()).collect();
         let watched = Watched { servers, sentinels };
         watched.wait_until_known();
         watched
@@ -52,6 +57,11 @@ impl Watched {
         format!("redis-sentinel://{sentinels}/{SERVICE}")
     }
 
+    pub fn tls_url(&self) -> String {
+        let addresses: Vec<String> = self.sentinels.iter().map(|s| format!("127.0.0.1:{}", s.tls_port())).collect();
+        format!("rediss-sentinel://{}/{SERVICE}", addresses.join(","))
+    }
+
     pub fn sentinel_list(&self) -> String {
         let addresses: Vec<String> = self.sentinels.iter().map(|s| format!("127.0.0.1:{}", s.port())).collect();
         addresses.join(",")
@@ -60,7 +70,7 @@ impl Watched {
     /// The server that a sentinel takes for the master.
     pub fn master(&self, sentinel: usize) -> usize {
         let port = details(&self.sentinels[sentinel]).get("port").and_then(|port| port.parse().ok());
-        self.servers.iter().position(|server| Some(server.port()) == port).expect("one of ours")
+        self.servers.iter().position(|server| Some(server.told_port()) == port).expect("one of ours")
     }
 
     /// Waits until all sentinels that run take another server than `old` for the master, and it is one.

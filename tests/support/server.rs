@@ -1,22 +1,17 @@
 //! A real server process on a port of its own.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tempfile::TempDir;
 
-use super::{Flavor, spawner};
+use super::ports::free_port;
+use super::{Flavor, Tls, spawner};
 
-/// Ports below the ephemeral ones, and so is the cluster bus, 10,000 above.
-const PORTS: std::ops::Range<u16> = 10_400..22_400;
-/// How far above its port a node of a cluster has its bus.
-const BUS: u16 = 10_000;
 /// How many ports are tried before a start is given up.
 const TRIES: u32 = 12;
 /// How long a started server may take to answer.
@@ -36,8 +31,12 @@ const SCRIPTS: [&str; 6] = ["eval", "evalsha", "eval_ro", "evalsha_ro", "fcall",
 pub struct Server {
     flavor: Flavor,
     port: u16,
+    /// A second port, on which it speaks TLS.
+    tls_port: Option<u16>,
+    tls: Option<Tls>,
     password: Option<String>,
     args: Vec<String>,
+    environment: Vec<(&'static str, PathBuf)>,
     kind: Kind,
     folder: TempDir,
     child: Mutex<Option<Child>>,
@@ -46,8 +45,10 @@ pub struct Server {
 /// Options of a server that is about to start.
 pub struct ServerBuilder {
     flavor: Flavor,
+    tls: Option<Tls>,
     password: Option<String>,
     args: Vec<String>,
+    environment: Vec<(&'static str, PathBuf)>,
     kind: Kind,
 }
 
@@ -79,6 +80,12 @@ impl ServerBuilder {
         self
     }
 
+    /// Adds a path to its environment.
+    pub fn env(mut self, name: &'static str, path: &Path) -> Self {
+        self.environment.push((name, path.to_owned()));
+        self
+    }
+
     /// Requires a password of the default user.
     pub fn password(mut self, password: &str) -> Self {
         self.password = Some(password.to_owned());
@@ -97,19 +104,29 @@ impl ServerBuilder {
         self
     }
 
+    /// Has it speak TLS on a port of its own, beside the plain one, which is the test's.
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
     /// Starts the server and waits until it answers.
     pub fn start(self) -> Server {
         let mut server = Server {
             flavor: self.flavor,
             port: 0,
+            tls_port: None,
+            tls: self.tls,
             password: self.password,
             args: self.args,
+            environment: self.environment,
             kind: self.kind,
             folder: new_folder(),
             child: Mutex::new(None),
         };
         for _ in 0..TRIES {
             server.port = free_port(server.kind == Kind::OfCluster);
+            server.tls_port = server.tls.is_some().then(|| free_port(server.kind == Kind::OfCluster));
             match server.launch() {
                 Ok(()) => return server,
                 Err(StartError::Foreign) => {}
@@ -129,7 +146,14 @@ impl Server {
 
     /// A server to be started with options of its own.
     pub fn builder(flavor: Flavor) -> ServerBuilder {
-        ServerBuilder { flavor, password: None, args: Vec::new(), kind: Kind::Alone }
+        ServerBuilder {
+            flavor,
+            tls: None,
+            password: None,
+            args: Vec::new(),
+            environment: Vec::new(),
+            kind: Kind::Alone,
+        }
     }
 
     /// The flavor for tests that need only one: 7.0, or the first there is.
@@ -145,6 +169,21 @@ impl Server {
 
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The port on which it speaks TLS.
+    pub fn tls_port(&self) -> u16 {
+        self.tls_port.expect("it was to speak TLS")
+    }
+
+    /// The port that other servers are told: of TLS, if it speaks that.
+    pub fn told_port(&self) -> u16 {
+        self.tls_port.unwrap_or(self.port)
+    }
+
+    /// The address by TLS, without a login.
+    pub fn tls_url(&self) -> String {
+        format!("rediss://127.0.0.1:{}", self.tls_port())
     }
 
     /// The server's folder: its log, and what it persists.
@@ -282,6 +321,7 @@ impl Server {
             Kind::Sentinel(lines) => self.sentinel_command(lines),
             _ => self.server_command(),
         };
+        command.envs(self.environment.iter().map(|(name, path)| (name, path)));
         command.stdin(Stdio::null());
         command.stdout(Stdio::null()).stderr(Stdio::null());
         command
@@ -292,7 +332,8 @@ impl Server {
         let (folder, log) = (self.folder().display(), self.log_file());
         let common = format!("port {}\nbind 127.0.0.1\ndir {folder}\nlogfile {}\n", self.port, log.display());
         let file = self.folder().join("sentinel.conf");
-        fs::write(&file, common + lines).expect("write the sentinel's configuration");
+        let tls: String = self.tls_options().chunks(2).map(|pair| format!("{} {}\n", &pair[0][2..], pair[1])).collect();
+        fs::write(&file, common + &tls + lines).expect("write the sentinel's configuration");
         let mut command = Command::new(self.flavor.binary());
         command.arg(file).arg("--sentinel");
         command
@@ -309,8 +350,14 @@ impl Server {
         if self.flavor.guards_debug() {
             command.args(["--enable-debug-command", "local"]);
         }
+        command.args(self.tls_options());
         command.args(&self.args);
         command
+    }
+
+    fn tls_options(&self) -> Vec<String> {
+        let both = self.tls.as_ref().zip(self.tls_port);
+        both.map(|(tls, port)| tls.options(port, self.kind == Kind::OfCluster)).unwrap_or_default()
     }
 
     fn wait_until_up(&self) -> Result<(), StartError> {
@@ -368,22 +415,6 @@ impl Drop for Server {
 fn new_folder() -> TempDir {
     let folder = tempfile::Builder::new().prefix("fairq-").tempdir();
     folder.expect("make a temporary folder")
-}
-
-/// A port that nobody listens on at this moment. Test processes start at
-/// different places, so that they seldom meet.
-fn free_port(with_bus: bool) -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let start = (std::process::id().wrapping_mul(37) % 65_536) as u16;
-    for _ in PORTS {
-        let step = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_add(start);
-        let port = PORTS.start + step % (PORTS.end - PORTS.start);
-        let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-        if is_free(port) && (!with_bus || is_free(port + BUS)) {
-            return port;
-        }
-    }
-    panic!("no free port in {PORTS:?}")
 }
 
 /// One number from `cmdstat_NAME:calls=1,usec=27,…`; 0 when it never ran.

@@ -97,6 +97,25 @@ fn the_rights_in_the_readme_are_enough_and_one_connection_to_each_master_is() {
     drop(permits);
 }
 
+/// Without them nobody finds out who has what; and nothing is written anywhere.
+#[test]
+fn a_right_to_look_around_that_is_missing_is_named() {
+    let cluster = Cluster::start(Server::default_flavor(), 1, false);
+    for right in ["cluster|slots", "cluster|info"] {
+        let rule = format!("SETUSER app reset on >secret {} +cluster|slots +cluster|info +asking", fairq::redis_acl());
+        let rule: Vec<&str> = rule.split(' ').filter(|word| word.strip_prefix('+') != Some(right)).collect();
+        redis::cmd("ACL").arg(rule).exec(&mut cluster.node(0).conn()).expect("ACL SETUSER");
+        let client = brisk(&cluster.url().replace("://", "://app:secret@"));
+        let asked = limiter(&client, "rights", 1).acquire(&Request::new().max_wait(SOON)).map(drop);
+        for told in [asked, client.check().map(drop)] {
+            let named = |detail: &str| detail.contains("'cluster") && detail.contains("Rights");
+            assert!(matches!(&told, Err(Error::Config { detail }) if named(detail)), "{right}: {told:?}");
+        }
+    }
+    let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut cluster.node(0).conn()).expect("KEYS");
+    assert!(keys.is_empty(), "{keys:?}");
+}
+
 /// The command has other connections of its own.
 #[test]
 fn the_doctor_examines_every_master() {

@@ -11,7 +11,7 @@ use crate::stores::{granted, open, patient, queue_up, take};
 use crate::support::{SOON, eventually, eventually_some};
 
 pub const TIMEOUT: Duration = Duration::from_millis(500);
-pub const LEASE: Duration = Duration::from_secs(6);
+pub const LEASE: Duration = Duration::from_secs(3);
 
 /// A client that does not wait long for a server that hangs.
 pub fn brisk(url: &str) -> Client {

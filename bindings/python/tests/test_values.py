@@ -6,6 +6,7 @@ import math
 import pickle
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -147,6 +148,31 @@ def test_clients_that_mean_nothing() -> None:
         client.close(drain=-1)
     with fairq.Client(connect_timeout=0.5, io_timeout=1, subscribe=False, description="me"):
         pass
+
+
+def test_a_login_and_certificates_reach_the_library(redis_url: str, tmp_path: Path) -> None:
+    secret = tmp_path / "password"
+    with fairq.Client(redis_url, username="default", password_file=secret) as client:
+        with pytest.raises(fairq.Configuration, match="password_file.*no such file"):
+            client.check()
+        secret.write_text("the server asks for none, and takes any\n")
+        client.check()
+    with fairq.Client(redis_url, username="default", password="any") as client:
+        client.check()
+    with pytest.raises(fairq.Invalid, match="in one place"):
+        fairq.Client("redis://:p@h", password_file=str(secret))
+    for key in ("tls_ca_file", "tls_cert_file", "tls_key_file"):
+        with pytest.raises(fairq.Invalid, match=f"{key}.*rediss://"):
+            fairq.Client("redis://h", **{key: tmp_path})  # type: ignore[arg-type]
+    with pytest.raises(fairq.Invalid, match="tls_key_file"):
+        fairq.Client("rediss-cluster://h:1,i:2", tls_cert_file=tmp_path)
+    with pytest.raises(fairq.Invalid, match="sentinel_password_file"):
+        fairq.Client("redis://h", sentinel_password_file=secret)
+    with pytest.raises(fairq.Invalid, match="tls_ca_file"):
+        fairq.Client(tls_ca_file=3)  # type: ignore[arg-type]
+    with fairq.Client("rediss-sentinel://h/main", tls_ca_file=secret, tls_cert_file=secret, tls_key_file=secret) as client:
+        with pytest.raises(fairq.Error):
+            client.check()
 
 
 def test_the_options_are_told() -> None:

@@ -30,6 +30,7 @@ use crate::connect;
 use crate::exit::{Failure, NO, Outcome, USAGE};
 use crate::server::Server;
 use crate::signals::{self, Signal};
+use crate::site::Site;
 use crate::term;
 
 pub use worker::{Args as WorkerArgs, work};
@@ -125,15 +126,15 @@ impl Args {
 
 /// What every phase needs.
 struct Bench<'a> {
-    url: &'a str,
+    site: &'a Site,
     client: &'a Client,
     server: Server,
     args: &'a Args,
     signals: &'a Receiver<Signal>,
 }
 
-pub fn run(url: Option<&str>, args: &Args) -> Outcome {
-    let url = connect::shared_url(url)?;
+pub fn run(site: &Site, args: &Args) -> Outcome {
+    let site = site.must_be_shared()?;
     if args.waiters < args.processes {
         return Err(Failure::new(
             USAGE,
@@ -141,8 +142,8 @@ pub fn run(url: Option<&str>, args: &Args) -> Outcome {
         ));
     }
     let signals = signals::catch(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP])?;
-    let client = connect::client(url)?;
-    let outcome = measure(url, &client, args, &signals);
+    let client = connect::client(site)?;
+    let outcome = measure(site, &client, args, &signals);
     connect::goodbye(&client);
     let report = outcome?;
     if args.json {
@@ -153,10 +154,10 @@ pub fn run(url: Option<&str>, args: &Args) -> Outcome {
     Ok(ExitCode::from(if report.promises_kept() { 0 } else { NO }))
 }
 
-fn measure(url: &str, client: &Client, args: &Args, signals: &Receiver<Signal>) -> Result<report::Report, Failure> {
+fn measure(site: &Site, client: &Client, args: &Args, signals: &Receiver<Signal>) -> Result<report::Report, Failure> {
     let server_info = client.check()?;
-    let server = Server::connect(url)?;
-    let mut bench = Bench { url, client, server, args, signals };
+    let server = Server::connect(site)?;
+    let mut bench = Bench { site, client, server, args, signals };
     report::Report::measure(&mut bench, format!("{} {}", server_info.kind, server_info.version))
 }
 

@@ -18,6 +18,7 @@ use fairq::{Client, Limiter};
 use crate::connect;
 use crate::exit::{Failure, NO, Outcome, USAGE};
 use crate::signals;
+use crate::site::Site;
 use crate::term;
 
 pub use worker::{Args as WorkerArgs, work};
@@ -47,19 +48,18 @@ pub struct Args {
     plain: bool,
 }
 
-pub fn run(url: Option<&str>, args: &Args) -> Outcome {
-    let url = url.unwrap_or("memory:");
-    let processes = processes(url, args)?;
+pub fn run(site: &Site, args: &Args) -> Outcome {
+    let processes = processes(site, args)?;
     let signals = signals::catch(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP])?;
-    let client = connect::client(url)?;
-    let outcome = perform(&client, url, processes, args, &signals);
+    let client = connect::client(site)?;
+    let outcome = perform(&client, site, processes, args, &signals);
     connect::goodbye(&client);
     outcome
 }
 
 fn perform(
     client: &Client,
-    url: &str,
+    site: &Site,
     processes: usize,
     args: &Args,
     signals: &crossbeam_channel::Receiver<signals::Signal>,
@@ -69,7 +69,7 @@ fn perform(
     let plan = plan::plan(processes);
     term::print(&introduction(client, &name, processes))?;
     let view = view::View::new(&plan, args.plain);
-    let crew = stage::Crew::assemble(url, &limiter, processes)?;
+    let crew = stage::Crew::assemble(site, &limiter, processes)?;
     let record = stage::Stage::new(&limiter, &plan, crew, view, signals).run()?;
     let proof = proof::judge(&plan, &record);
     term::print(&proof.render(term::Paint::stdout()))?;
@@ -77,8 +77,8 @@ fn perform(
 }
 
 /// How many processes; 0 stands for threads of this one.
-fn processes(url: &str, args: &Args) -> Result<usize, Failure> {
-    match (connect::is_memory(url), args.processes) {
+fn processes(site: &Site, args: &Args) -> Result<usize, Failure> {
+    match (site.is_memory(), args.processes) {
         (true, Some(_)) => Err(Failure::new(USAGE, "several processes cannot share limiters in memory")
             .hint("give a Redis server by --url redis://HOST, or leave --processes out")),
         (true, None) => Ok(0),

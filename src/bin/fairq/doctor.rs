@@ -9,6 +9,7 @@ use fairq::Client;
 use crate::connect;
 use crate::exit::{Failure, NO, Outcome, UNAVAILABLE};
 use crate::server::Server;
+use crate::site::Site;
 use crate::term::{self, Paint};
 
 /// The arguments of `doctor`.
@@ -22,7 +23,8 @@ Of a cluster every master is examined; behind sentinels, the one that is master 
 Examples:
   fairq doctor --url redis://app:secret@redis.internal:6379
   fairq doctor --url redis-cluster://node1:6379,node2:6379
-  fairq doctor --url redis-sentinel://sentinel1:26379,sentinel2:26379/mymaster")]
+  fairq doctor --url redis-sentinel://sentinel1:26379,sentinel2:26379/mymaster
+  fairq doctor --url rediss://redis.internal --username app --password-file /run/secrets/redis --tls-ca-file ca.pem")]
 pub struct Args {}
 
 /// What one check found.
@@ -80,11 +82,11 @@ impl Report {
     }
 }
 
-pub fn run(url: Option<&str>, _args: &Args) -> Outcome {
-    let url = connect::shared_url(url)?;
-    let client = connect::client(url)?;
+pub fn run(site: &Site, _args: &Args) -> Outcome {
+    let site = site.must_be_shared()?;
+    let client = connect::client(site)?;
     let mut report = Report { paint: Paint::stdout(), bad: 0 };
-    let outcome = examine(&client, url, &mut report);
+    let outcome = examine(&client, site, &mut report);
     connect::goodbye(&client);
     outcome?;
     let summary = match report.bad {
@@ -96,8 +98,8 @@ pub fn run(url: Option<&str>, _args: &Args) -> Outcome {
     Ok(ExitCode::from(if report.bad == 0 { 0 } else { NO }))
 }
 
-fn examine(client: &Client, url: &str, report: &mut Report) -> Result<(), Failure> {
-    match (client.check(), Server::connect_all(url)) {
+fn examine(client: &Client, site: &Site, report: &mut Report) -> Result<(), Failure> {
+    match (client.check(), Server::connect_all(site)) {
         (Err(error), Err(_)) => not_connected(client, &error, report),
         (checked, Ok(mut servers)) => {
             report.add(&Finding::ok(format!("connected to {}", client.url())))?;
@@ -107,7 +109,7 @@ fn examine(client: &Client, url: &str, report: &mut Report) -> Result<(), Failur
                 if several || client.url().contains("-sentinel:") {
                     report.add(&Finding::ok(format!("master {}", server.address)))?;
                 }
-                examine_server(server, url, index, report)
+                examine_server(server, site, index, report)
             })
         }
         (checked, Err(failure)) => {
@@ -129,9 +131,9 @@ fn not_connected(client: &Client, error: &fairq::Error, report: &mut Report) -> 
 }
 
 /// Each check stands alone: one that fails, for want of a right for instance, does not keep the others from running.
-fn examine_server(server: &mut Server, url: &str, index: usize, report: &mut Report) -> Result<(), Failure> {
+fn examine_server(server: &mut Server, site: &Site, index: usize, report: &mut Report) -> Result<(), Failure> {
     report.add_all(checks::or_left_out("role", checks::role(server)))?;
     report.add_all(checks::or_left_out("memory", checks::memory(server)))?;
-    report.add_all(checks::or_left_out("Pub/Sub", checks::pubsub(server, url, index)))?;
+    report.add_all(checks::or_left_out("Pub/Sub", checks::pubsub(server, site, index)))?;
     report.add_all(checks::or_left_out("latency", checks::latency(server)))
 }

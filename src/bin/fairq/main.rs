@@ -1,7 +1,7 @@
 //! The command `fairq`: shows what a fair limit does, runs commands under a permit, looks at limiters and changes
 //! them, examines a server and measures.
 //!
-//! One file (or folder) for each subcommand; `exit`, `connect`, `signals`, `term`, `clock` and `audit` serve several.
+//! One file (or folder) for each subcommand; `exit`, `site`, `connect`, `signals`, `term`, `clock` and `audit` serve several.
 
 mod audit;
 mod bench;
@@ -15,6 +15,7 @@ mod run;
 mod server;
 mod show;
 mod signals;
+mod site;
 mod soak;
 mod term;
 mod workers;
@@ -26,6 +27,7 @@ use clap::{Parser, Subcommand};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::exit::Outcome;
+use crate::site::{Flags, Site};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -46,10 +48,8 @@ FAIRQ_LOG=error|warn|info|debug|trace sets what is logged to stderr.";
 #[derive(Parser)]
 #[command(name = "fairq", version, about, after_help = AFTER_HELP, max_term_width = 110)]
 struct Cli {
-    /// Where the limiters live: redis://[user:password@]host[:port][/db], redis-cluster://host:port,…,
-    /// redis-sentinel://host:port,…/SERVICE, rediss… for TLS, unix:///path
-    #[arg(long, global = true, env = "FAIRQ_URL", hide_env_values = true, value_name = "URL", display_order = 900)]
-    url: Option<String>,
+    #[command(flatten)]
+    site: Flags,
     #[command(subcommand)]
     command: Command,
 }
@@ -106,24 +106,24 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(cli: Cli) -> Outcome {
-    let url = cli.url.as_deref();
+    let site = &Site::given(cli.site);
     match cli.command {
-        Command::Demo(args) => demo::run(url, &args),
-        Command::Run(args) => run::run(url, &args),
-        Command::Status(args) => show::status(url, &args),
-        Command::List(args) => show::list(url, &args),
-        Command::Holders(args) => show::holders(url, &args),
-        Command::Waiters(args) => show::waiters(url, &args),
-        Command::Limit(args) => operate::limit(url, &args),
-        Command::Pause(args) => operate::pause(url, &args),
-        Command::Resume(args) => operate::resume(url, &args),
-        Command::Revoke(args) => operate::revoke(url, &args),
-        Command::Doctor(args) => doctor::run(url, &args),
-        Command::Bench(args) => bench::run(url, &args),
-        Command::Soak(args) => soak::run(url, &args),
-        Command::DemoWorker(args) => demo::work(url, &args),
-        Command::BenchWorker(args) => bench::work(url, &args),
-        Command::SoakWorker(args) => soak::work(url, &args),
+        Command::Demo(args) => demo::run(site, &args),
+        Command::Run(args) => run::run(site, &args),
+        Command::Status(args) => show::status(site, &args),
+        Command::List(args) => show::list(site, &args),
+        Command::Holders(args) => show::holders(site, &args),
+        Command::Waiters(args) => show::waiters(site, &args),
+        Command::Limit(args) => operate::limit(site, &args),
+        Command::Pause(args) => operate::pause(site, &args),
+        Command::Resume(args) => operate::resume(site, &args),
+        Command::Revoke(args) => operate::revoke(site, &args),
+        Command::Doctor(args) => doctor::run(site, &args),
+        Command::Bench(args) => bench::run(site, &args),
+        Command::Soak(args) => soak::run(site, &args),
+        Command::DemoWorker(args) => demo::work(site, &args),
+        Command::BenchWorker(args) => bench::work(site, &args),
+        Command::SoakWorker(args) => soak::work(site, &args),
     }
 }
 

@@ -6,6 +6,7 @@ use fairq::{Change, Revoked};
 
 use crate::connect;
 use crate::exit::{Failure, NO, Outcome};
+use crate::site::Site;
 use crate::{show, term};
 
 /// The arguments of `limit`.
@@ -62,24 +63,24 @@ fn new_limit(text: &str) -> Result<NewLimit, String> {
     }
 }
 
-pub fn limit(url: Option<&str>, args: &LimitArgs) -> Outcome {
+pub fn limit(site: &Site, args: &LimitArgs) -> Outcome {
     let change = match args.limit {
         NewLimit::To(limit) => Change::new().limit(limit),
         NewLimit::Reset => Change::new().reset(),
     };
-    configure(url, &args.name, &change)
+    configure(site, &args.name, &change)
 }
 
-pub fn pause(url: Option<&str>, args: &NameArgs) -> Outcome {
-    configure(url, &args.name, &Change::new().pause())
+pub fn pause(site: &Site, args: &NameArgs) -> Outcome {
+    configure(site, &args.name, &Change::new().pause())
 }
 
-pub fn resume(url: Option<&str>, args: &NameArgs) -> Outcome {
-    configure(url, &args.name, &Change::new().resume())
+pub fn resume(site: &Site, args: &NameArgs) -> Outcome {
+    configure(site, &args.name, &Change::new().resume())
 }
 
-pub fn revoke(url: Option<&str>, args: &RevokeArgs) -> Outcome {
-    let (client, limiter) = connect::existing(url, &args.name)?;
+pub fn revoke(site: &Site, args: &RevokeArgs) -> Outcome {
+    let (client, limiter) = connect::existing(site, &args.name)?;
     let revoked = limiter.revoke(&args.ticket)?;
     connect::goodbye(&client);
     let what = match revoked {
@@ -91,8 +92,8 @@ pub fn revoke(url: Option<&str>, args: &RevokeArgs) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-fn configure(url: Option<&str>, name: &str, change: &Change) -> Outcome {
-    let (client, limiter) = connect::existing(url, name)?;
+fn configure(site: &Site, name: &str, change: &Change) -> Outcome {
+    let (client, limiter) = connect::existing(site, name)?;
     let status = limiter.configure(change)?;
     connect::goodbye(&client);
     term::print(&show::describe(&status))?;

@@ -13,6 +13,7 @@ use fairq::{Client, Limiter, Permit, Request, parse_duration};
 use crate::connect;
 use crate::exit::{CANNOT_RUN, Failure, NOT_FOUND, Outcome};
 use crate::signals::{self, Signal};
+use crate::site::Site;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -86,11 +87,11 @@ enum OnLost {
 /// What is passed on to the command, and ends the wait before it.
 const FORWARDED: [i32; 6] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
 
-pub fn run(url: Option<&str>, args: &Args) -> Outcome {
-    let url = connect::shared_url(url)?;
+pub fn run(site: &Site, args: &Args) -> Outcome {
+    let site = site.must_be_shared()?;
     // Before any other thread starts, so that no signal finds its default disposition.
     let signals = signals::catch(&FORWARDED)?;
-    let client = open(url, args)?;
+    let client = open(site, args)?;
     let outcome = start(&client, args, &signals);
     connect::goodbye(&client);
     outcome
@@ -116,10 +117,10 @@ fn run_command(args: &Args, permit: &Permit, signals: &Receiver<Signal>) -> Outc
     Ok(ExitCode::from(status))
 }
 
-fn open(url: &str, args: &Args) -> Result<Client, Failure> {
+fn open(site: &Site, args: &Args) -> Result<Client, Failure> {
     let program = args.command[0].to_string_lossy();
     let description = format!("fairq run {program}, pid {} on {}", std::process::id(), host());
-    Ok(Client::builder(url).description(description).open()?)
+    Ok(site.builder()?.description(description).open()?)
 }
 
 fn limiter(client: &Client, args: &Args) -> Result<Limiter, Failure> {

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use fairq::ClientBuilder;
 use hdrhistogram::Histogram;
 
 use crate::clock;
 use crate::exit::{Failure, SOFTWARE, USAGE};
+use crate::site::Site;
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -27,9 +29,9 @@ pub struct Scripts {
 }
 
 impl Server {
-    /// The one server that limiters of this URL live on.
-    pub fn connect(url: &str) -> Result<Server, Failure> {
-        let all = Server::connect_all(url)?;
+    /// The one server that the limiters live on.
+    pub fn connect(site: &Site) -> Result<Server, Failure> {
+        let all = Server::connect_all(site)?;
         let count = all.len();
         let only = all.into_iter().next().filter(|_| count == 1);
         only.ok_or_else(|| {
@@ -38,9 +40,9 @@ impl Server {
         })
     }
 
-    /// Every master that limiters of this URL live on.
-    pub fn connect_all(url: &str) -> Result<Vec<Server>, Failure> {
-        let all = fairq::bench_support::connect_all(url, TIMEOUT)?;
+    /// Every master that the limiters live on.
+    pub fn connect_all(site: &Site) -> Result<Vec<Server>, Failure> {
+        let all = fairq::bench_support::connect_all(&patient(site)?)?;
         Ok(all.into_iter().map(|(address, conn)| Server { conn, address }).collect())
     }
 
@@ -85,6 +87,11 @@ impl Server {
     pub fn load(&mut self, script: &str) -> Result<String, Failure> {
         Ok(redis::cmd("SCRIPT").arg("LOAD").arg(script).query(&mut self.conn)?)
     }
+}
+
+/// For connections that are measured, or measure.
+pub fn patient(site: &Site) -> Result<ClientBuilder, Failure> {
+    Ok(site.builder()?.connect_timeout(TIMEOUT).io_timeout(TIMEOUT))
 }
 
 impl Scripts {

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::connect;
 use crate::exit::Outcome;
+use crate::site::Site;
 use crate::term::{self, Paint, Table, or_dash, plain};
 
 /// The arguments of `status`.
@@ -39,8 +40,8 @@ pub struct EntriesArgs {
     json: bool,
 }
 
-pub fn status(url: Option<&str>, args: &StatusArgs) -> Outcome {
-    let (client, limiter) = connect::existing(url, &args.name)?;
+pub fn status(site: &Site, args: &StatusArgs) -> Outcome {
+    let (client, limiter) = connect::existing(site, &args.name)?;
     let status = limiter.status()?;
     connect::goodbye(&client);
     if args.json {
@@ -50,8 +51,8 @@ pub fn status(url: Option<&str>, args: &StatusArgs) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-pub fn list(url: Option<&str>, args: &ListArgs) -> Outcome {
-    let client = connect::client(connect::shared_url(url)?)?;
+pub fn list(site: &Site, args: &ListArgs) -> Outcome {
+    let client = connect::client(site.must_be_shared()?)?;
     let mut found = Vec::new();
     for name in client.limiters()? {
         // One that expired since the names were read is no longer there to be listed.
@@ -69,15 +70,15 @@ pub fn list(url: Option<&str>, args: &ListArgs) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-pub fn holders(url: Option<&str>, args: &EntriesArgs) -> Outcome {
-    let (client, limiter) = connect::existing(url, &args.name)?;
+pub fn holders(site: &Site, args: &EntriesArgs) -> Outcome {
+    let (client, limiter) = connect::existing(site, &args.name)?;
     let entries = limiter.holders()?;
     connect::goodbye(&client);
     show_entries(&entries, args.json, "held for")
 }
 
-pub fn waiters(url: Option<&str>, args: &EntriesArgs) -> Outcome {
-    let (client, limiter) = connect::existing(url, &args.name)?;
+pub fn waiters(site: &Site, args: &EntriesArgs) -> Outcome {
+    let (client, limiter) = connect::existing(site, &args.name)?;
     let entries = limiter.waiters()?;
     connect::goodbye(&client);
     show_entries(&entries, args.json, "waiting for")
@@ -100,6 +101,12 @@ pub fn describe(status: &Status) -> String {
     line("lease", format_duration(status.lease));
     line("max hold", status.max_hold.map_or_else(|| "forever".into(), format_duration));
     line("set by operator", overridden);
+    if status.used > status.limit {
+        line("over the limit", format!("by {}: nobody is admitted before it is below", status.used - status.limit));
+    }
+    if status.overshoot_total > 0 {
+        line("came back over it", format!("{} so far, after losses of state", status.overshoot_total));
+    }
     line("granted so far", status.granted_total.to_string());
     line("instances", status.instances.to_string());
     line("epoch", status.epoch.to_string());
@@ -181,6 +188,7 @@ struct StatusJson<'a> {
     grace_ms: Option<u64>,
     typical_hold_ms: Option<u64>,
     estimate_ms: Option<u64>,
+    overshoot_total: u64,
 }
 
 impl<'a> From<&'a Status> for StatusJson<'a> {
@@ -203,6 +211,7 @@ impl<'a> From<&'a Status> for StatusJson<'a> {
             grace_ms: millis(status.grace),
             typical_hold_ms: status.typical_hold.and_then(millis),
             estimate_ms: status.estimate.and_then(millis),
+            overshoot_total: status.overshoot_total,
         }
     }
 }

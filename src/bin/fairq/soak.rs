@@ -22,6 +22,7 @@ use fairq::{Client, Limiter};
 use crate::connect;
 use crate::exit::{Failure, NO, Outcome, SOFTWARE, by_signal};
 use crate::signals::{self, Signal};
+use crate::site::Site;
 use crate::term;
 use crew::Crew;
 use faults::Faults;
@@ -77,22 +78,19 @@ pub struct Args {
     faults: bool,
 }
 
-pub fn run(url: Option<&str>, args: &Args) -> Outcome {
+pub fn run(site: &Site, args: &Args) -> Outcome {
     let signals = signals::catch(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP])?;
-    let own = match url.filter(|url| !connect::is_memory(url)) {
-        Some(_) => None,
-        None => Some(OwnServer::start()?),
-    };
-    let url = own.as_ref().map_or_else(|| url.unwrap_or_default().to_owned(), |server| server.url().to_owned());
-    let client = connect::client(&url)?;
-    let outcome = soak(&Place { url: &url, client: &client, is_own: own.is_some() }, args, &signals);
+    let own = if site.is_memory() { Some(OwnServer::start()?) } else { None };
+    let site = own.as_ref().map_or(site, OwnServer::site);
+    let client = connect::client(site)?;
+    let outcome = soak(&Place { site, client: &client, is_own: own.is_some() }, args, &signals);
     connect::goodbye(&client);
     outcome
 }
 
 /// Where it takes place.
 struct Place<'a> {
-    url: &'a str,
+    site: &'a Site,
     client: &'a Client,
     /// Started for this run.
     is_own: bool,
@@ -113,10 +111,10 @@ fn soak(place: &Place, args: &Args, signals: &Receiver<Signal>) -> Outcome {
     let name = format!("soak-{}", std::process::id());
     let limiters = limiters(place.client, &name)?;
     let with_faults = place.is_own || args.faults;
-    let faults = if with_faults { Some(Faults::new(place.url, Dice::new(seed))?) } else { None };
-    let workers_url = faults.as_ref().map_or(place.url, Faults::url).to_owned();
+    let faults = if with_faults { Some(Faults::new(place.site, Dice::new(seed))?) } else { None };
+    let workers_site = faults.as_ref().map_or(place.site, Faults::site);
     term::print(&introduction(place.client, with_faults, seed, args))?;
-    let crew = Crew::start(&workers_url, args.processes, seed, &name)?;
+    let crew = Crew::start(workers_site, args.processes, seed, &name)?;
     let ledger = Ledger::new(&LIMITS);
     let mut soak = Soak { crew, faults, ledger, signals, start: Instant::now() };
     let ended = soak.run(Duration::from_secs_f64(args.minutes * 60.0));

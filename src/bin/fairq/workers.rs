@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::Sender;
 
 use crate::exit::{Failure, SOFTWARE};
+use crate::site::Site;
 
 /// How long a worker may take to clean up after its stdin was closed.
 const GOODBYE: Duration = Duration::from_secs(5);
@@ -35,12 +36,10 @@ pub struct Said {
 
 impl Worker {
     /// Starts process number `index`; its lines arrive at `said`.
-    ///
-    /// The address goes by the environment: it may hold a password, and arguments can be seen by every user of the
-    /// machine.
-    pub fn start(index: usize, url: &str, arguments: &[String], said: Sender<Said>) -> Result<Worker, Failure> {
+    pub fn start(index: usize, site: &Site, arguments: &[String], said: Sender<Said>) -> Result<Worker, Failure> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(arguments).env("FAIRQ_URL", url);
+        command.args(arguments);
+        site.hand_on(&mut command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;
         let stdin = child.stdin.take();

@@ -26,6 +26,12 @@ pub(super) struct Keyspace {
     pub written: bool,
     /// Channel and payload of what was published, in order.
     pub published: Vec<(String, String)>,
+    /// The channels that somebody is subscribed to.
+    pub heard: std::collections::BTreeSet<Bytes>,
+    /// How often somebody asked for them.
+    pub looks: u64,
+    /// How often an expiry was set.
+    pub expiries: u64,
 }
 
 type Answer = Result<Reply, WrongType>;
@@ -74,6 +80,7 @@ impl Keyspace {
                 self.db.change_hash(key, |h| count(fields.iter().map(|field| h.remove(field).is_some())))
             }
             ("PEXPIRE", [key, ms]) => {
+                self.expiries += 1;
                 let at = (self.wall / 1000).saturating_add(number(ms).max(0.0) as u64);
                 Ok(int(self.db.set_expiry(key, at)))
             }
@@ -81,6 +88,11 @@ impl Keyspace {
             ("FLUSHALL", []) => {
                 self.db = Db::default();
                 Ok(Reply::Status("OK"))
+            }
+            ("PUBSUB", [_numsub, channels @ ..]) => {
+                self.looks += 1;
+                let count = |channel: &Bytes| [Reply::Bulk(channel.clone()), int(self.heard.contains(channel))];
+                Ok(Reply::Array(channels.iter().flat_map(count).collect()))
             }
             ("PUBLISH", [channel, payload]) => {
                 let text = |bytes: &Bytes| String::from_utf8_lossy(bytes).into_owned();

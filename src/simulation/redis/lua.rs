@@ -1,9 +1,9 @@
 //! The scripts' side of the server: what Redis gives a script, and what it makes of the answer.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use mlua::{Error, Function, Lua, MultiValue, Result, String as LuaString, Table, Value};
+use mlua::{Error, Function, HookTriggers, Lua, MultiValue, Result, String as LuaString, Table, Value, VmState};
 
 use super::commands::{Keyspace, Reply, double};
 use super::db::Bytes;
@@ -37,6 +37,18 @@ pub(super) fn state(keyspace: &Rc<RefCell<Keyspace>>) -> Result<Lua> {
     )
     .exec()?;
     Ok(lua)
+}
+
+/// Ends a script that has taken `most` steps of so many instructions; `taken` is set to 0 before each.
+pub(super) fn end_after(lua: &Lua, step: u32, taken: Rc<Cell<u32>>, most: u32) {
+    let count = move |_: &Lua, _: &mlua::Debug| {
+        taken.set(taken.get() + 1);
+        match taken.get() > most {
+            true => Err(Error::runtime("ERR the script does not come to an end")),
+            false => Ok(VmState::Continue),
+        }
+    };
+    lua.set_hook(HookTriggers::new().every_nth_instruction(step), count).expect("a hook");
 }
 
 /// A script that does not compile.

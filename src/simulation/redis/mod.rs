@@ -5,8 +5,8 @@ mod commands;
 pub(crate) mod db;
 mod lua;
 
-use std::cell::RefCell;
-use std::collections::HashMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use ::redis::Value;
@@ -26,13 +26,22 @@ pub(crate) struct Redis {
     /// What was loaded once: to forget a script is not to compile it anew.
     compiled: HashMap<String, Function>,
     rewrite: Option<Rewrite>,
+    /// How long the running script has been at work, in [`STEP`]s.
+    steps: Rc<Cell<u32>>,
 }
+
+/// Instructions, of which no script of ours needs as many as a hundred steps; one with a mistake may go on for ever.
+const STEP: u32 = 100_000;
 
 impl Redis {
     pub(crate) fn new(rewrite: Option<Rewrite>) -> Self {
         let keyspace = Rc::new(RefCell::new(Keyspace::default()));
         let lua = lua::state(&keyspace).expect("a Lua state");
-        Redis { keyspace, lua, loaded: HashMap::new(), compiled: HashMap::new(), rewrite }
+        let steps = Rc::new(Cell::new(0));
+        if rewrite.is_some() {
+            lua::end_after(&lua, STEP, steps.clone(), 100);
+        }
+        Redis { keyspace, lua, loaded: HashMap::new(), compiled: HashMap::new(), rewrite, steps }
     }
 
     /// Carries out a command.
@@ -72,6 +81,7 @@ impl Redis {
             return Reply::Error("NOSCRIPT No matching script. Please use EVAL.".into());
         };
         self.keyspace.borrow_mut().written = false;
+        self.steps.set(0);
         let keys = String::from_utf8_lossy(&args[0]).parse::<usize>().expect("a number of keys");
         let (keys, argv) = args[1..].split_at(keys);
         lua::run(&self.lua, function, keys, argv)
@@ -87,8 +97,32 @@ impl Redis {
         self.keyspace.borrow_mut().wall = micros;
     }
 
+    /// The channels that somebody listens to.
+    pub(crate) fn set_channels(&mut self, channels: BTreeSet<String>) {
+        self.keyspace.borrow_mut().heard = channels.into_iter().map(String::into_bytes).collect();
+    }
+
     pub(crate) fn set_full(&mut self, full: bool) {
         self.keyspace.borrow_mut().full = full;
+    }
+
+    /// Somebody is subscribed to the channel, or not any more.
+    pub(crate) fn set_heard(&mut self, channel: &str, is_heard: bool) {
+        let heard = &mut self.keyspace.borrow_mut().heard;
+        match is_heard {
+            true => heard.insert(channel.into()),
+            false => heard.remove(channel.as_bytes()),
+        };
+    }
+
+    /// How often somebody asked who is subscribed.
+    pub(crate) fn looks(&self) -> u64 {
+        self.keyspace.borrow().looks
+    }
+
+    /// How often an expiry was set.
+    pub(crate) fn expiries(&self) -> u64 {
+        self.keyspace.borrow().expiries
     }
 
     /// What was published since this was last asked: channel and payload.

@@ -33,15 +33,19 @@ impl Twins {
         }
     }
 
+    /// The server's memory is full whenever a verb is called that has to bear it.
+    pub(super) fn fill(mut self, is_full: bool) -> Self {
+        self.redis.is_full = is_full;
+        self
+    }
+
     pub(super) fn apply(&mut self, op: &Op) {
         match op {
             Op::Verb { instance, knows, bare, declares, verb } => self.verb(*instance, *knows, *bare, *declares, verb),
+            Op::Parcel(instance, plans) => self.parcel(*instance, plans),
             Op::Expire(instance) => {
-                let key = self.redis.keys()[4].clone();
-                let name = INSTANCES[*instance];
-                let _: Value = self.redis.ask(redis::cmd("ZADD").arg(key).arg("XX").arg(1).arg(name));
-                self.redis.poke(field::DUE, "0");
-                self.model.expire(&name.into());
+                self.redis.expire(INSTANCES[*instance]);
+                self.model.expire(&INSTANCES[*instance].into());
             }
             Op::EndGrace => {
                 self.redis.poke(field::GRACE, "1");
@@ -67,6 +71,10 @@ impl Twins {
             Op::Advance(part) => {
                 self.clock = self.clock.map(|now| now.saturating_add_signed(1000 * part * LEASE_MS as i64 / 100))
             }
+            Op::Until(which) => {
+                let moment = self.model.wall_of_moments()[*which];
+                self.clock = self.clock.map(|now| now.max(moment));
+            }
             Op::Reconnect(instance, newer) => {
                 if *newer {
                     self.generations[*instance] += 1;
@@ -82,6 +90,27 @@ impl Twins {
         self.verb(instance, Knows::Latest, true, None, plan);
     }
 
+    /// Whether a full server refuses it.
+    pub(super) fn refuses(&mut self, instance: usize, plan: &Plan) -> bool {
+        let memory = &self.redis.memory;
+        let (header, verb) = (memory.header(instance, Knows::Latest, true, None), memory.verb(instance, plan));
+        let call = Call { limiter: LIMITER.into(), header, verb };
+        let now = self.clock.unwrap_or_else(wall);
+        self.redis.is_refused(&self.caller(instance, false, now), &call)
+    }
+
+    /// `stale`: by its connection before this.
+    fn caller(&self, instance: usize, stale: bool, now: u64) -> Caller {
+        // Where the clocks are two, what is new is so for both.
+        let slack = if self.clock.is_some() { 0 } else { LEASE_MS * 1000 };
+        Caller {
+            instance: INSTANCES[instance].into(),
+            generation: self.generations[instance] - u64::from(stale),
+            run: format!("run{}", self.run).into(),
+            sent: if stale { now - 2 * LEASE_MS * 1000 } else { now + slack },
+        }
+    }
+
     pub(super) fn syncs(&mut self, instance: usize, times: usize) {
         (0..times).for_each(|_| self.bare(instance, &Plan::Sync(Vec::new())));
     }
@@ -92,29 +121,62 @@ impl Twins {
 
     pub(super) fn verb(&mut self, instance: usize, knows: Knows, bare: bool, declares: Option<u64>, plan: &Plan) {
         let stale = std::mem::take(&mut self.stale[instance]);
-        let caller = Caller {
-            instance: INSTANCES[instance].into(),
-            generation: self.generations[instance] - u64::from(stale),
-            run: format!("run{}", self.run).into(),
-        };
+        let now = self.clock.unwrap_or_else(wall);
+        let caller = self.caller(instance, stale, now);
         let call = |memory: &Memory| Call {
             limiter: LIMITER.into(),
             header: memory.header(instance, knows, bare, declares),
             verb: memory.verb(instance, plan),
         };
         let asked = call(&self.model_memory);
-        let now = self.clock.unwrap_or_else(wall);
         self.redis.wire.set_wall(now);
         let (expected, others) = self.model.call(&caller, &asked.header, &asked.verb, now);
         let got = self.redis.call(&caller, &call(&self.redis.memory));
-        self.model_memory.learn(instance, &expected);
-        self.redis.memory.learn(instance, &got);
+        self.model_memory.learn(instance, plan, &expected);
+        self.redis.memory.learn(instance, plan, &got);
         match self.clock {
             Some(_) => assert_eq!(sorted(got), sorted(expected), "answer to {plan:?} by {instance}"),
             None => assert_eq!(timeless(got), timeless(expected), "answer to {plan:?} by {instance}"),
         }
         self.compare_messages(others);
         assert_eq!(self.redis.state(), self.model.state(), "state after {plan:?} by {instance}");
+    }
+
+    /// What the calls of a parcel come to, and what they leave, is as if each had come by itself.
+    fn parcel(&mut self, instance: usize, plans: &[Plan]) {
+        let now = self.clock.unwrap_or_else(wall);
+        let caller = self.caller(instance, false, now);
+        let calls = |memory: &Memory| -> Vec<Call> {
+            let header = || memory.header(instance, Knows::Latest, false, None);
+            plans
+                .iter()
+                .map(|plan| Call { limiter: LIMITER.into(), header: header(), verb: memory.verb(instance, plan) })
+                .collect()
+        };
+        self.redis.wire.set_wall(now);
+        let Some(got) = self.redis.parcel(&caller, &calls(&self.redis.memory)) else {
+            return plans.iter().for_each(|plan| self.verb(instance, Knows::Latest, false, None, plan));
+        };
+        let (mut expected, mut others) = (Vec::new(), Vec::new());
+        for call in calls(&self.model_memory) {
+            let (answer, told) = self.model.call(&caller, &call.header, &call.verb, now);
+            expected.push(answer);
+            others.extend(told);
+        }
+        for (plan, (expected, got)) in plans.iter().zip(expected.iter().zip(&got)) {
+            self.model_memory.learn(instance, plan, expected);
+            self.redis.memory.learn(instance, plan, got);
+        }
+        let (got, expected) = (told_last(got), told_last(expected));
+        match self.clock {
+            Some(_) => assert_eq!(got, expected, "answers to {plans:?} by {instance}"),
+            None => {
+                let timeless = |answers: Vec<Answer>| answers.into_iter().map(timeless).collect::<Vec<_>>();
+                assert_eq!(timeless(got), timeless(expected), "answers to {plans:?} by {instance}");
+            }
+        }
+        self.compare_messages(others);
+        assert_eq!(self.redis.state(), self.model.state(), "state after {plans:?} by {instance}");
     }
 
     pub(super) fn compare_messages(&mut self, expected: Vec<(Arc<str>, Notice)>) {
@@ -138,6 +200,15 @@ impl Twins {
         want.sort_by(|a, b| a.0.cmp(&b.0));
         assert_eq!(got, want, "what others were told");
     }
+}
+
+/// All that was told on the way comes with the last answer.
+fn told_last(mut answers: Vec<Answer>) -> Vec<Answer> {
+    let notices = answers.iter_mut().flat_map(|answer| std::mem::take(&mut answer.notices)).collect();
+    let Some(mut last) = answers.pop() else { return answers };
+    last.notices = notices;
+    answers.push(sorted(last));
+    answers
 }
 
 /// An answer as it is; but the order of its notices says nothing.

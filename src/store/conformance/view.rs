@@ -5,9 +5,13 @@ use std::collections::HashMap;
 use redis::Value;
 
 use super::plan::Memory;
-use super::wire::Wire;
+use super::wire::{Sockets, Wire};
 use super::*;
 use crate::store::redis::test_access as scripts;
+
+fn is_oom(value: &Value) -> bool {
+    matches!(value, Value::ServerError(error) if error.code() == "OOM")
+}
 
 /// Takes out of an answer what is a matter of time.
 pub(super) fn timeless(mut answer: Answer) -> (Verdict, Vec<Notice>) {
@@ -88,23 +92,62 @@ pub(super) mod field {
 pub(super) struct Redis {
     pub wire: Box<dyn Wire>,
     pub memory: Memory,
+    /// Memory is full whenever a verb is called that has to bear it.
+    pub is_full: bool,
+    limiter: String,
+}
+
+/// How a limiter stands on a real server.
+pub(crate) fn state_of(server: &Server, limiter: &str) -> Option<State> {
+    let wire = Box::new(Sockets { connection: server.conn(), subscriber: server.conn() });
+    Redis { limiter: limiter.to_owned(), ..Redis::new(wire) }.state()
 }
 
 impl Redis {
     pub(super) fn new(wire: Box<dyn Wire>) -> Self {
-        Redis { wire, memory: Memory::default() }
+        Redis { wire, memory: Memory::default(), is_full: false, limiter: LIMITER.to_owned() }
     }
 
     pub(super) fn call(&mut self, caller: &Caller, call: &Call) -> Answer {
-        let value = match self.wire.ask(&scripts::command(call, caller)) {
-            Value::ServerError(error) => panic!("{call:?}: {} {:?}", error.code(), error.details()),
-            value => value,
+        let command = scripts::command(call, caller);
+        let mut value = match self.is_full {
+            true => self.ask_when_full(&command),
+            false => self.wire.ask(&command),
         };
-        scripts::read(&call.verb, value)
+        if self.is_full && matches!(call.verb, Verb::Acquire { .. }) && is_oom(&value) {
+            value = self.wire.ask(&command); // there is room again
+        }
+        match value {
+            Value::ServerError(error) => panic!("{call:?}: {} {:?}", error.code(), error.details()),
+            value => scripts::read(call, value),
+        }
+    }
+
+    /// `None`: they have to come one by one, and nothing was done.
+    pub(super) fn parcel(&mut self, caller: &Caller, calls: &[Call]) -> Option<Vec<Answer>> {
+        let calls: Vec<&Call> = calls.iter().collect();
+        scripts::read_parcel(
+            &calls,
+            &self.wire.ask(&scripts::sent(&calls, caller, scripts::By::Source, (false, false))),
+        )
+    }
+
+    pub(super) fn is_refused(&mut self, caller: &Caller, call: &Call) -> bool {
+        is_oom(&self.ask_when_full(&scripts::command(call, caller)))
+    }
+
+    /// A script that finds no memory has changed nothing, since nothing would undo it.
+    fn ask_when_full(&mut self, command: &redis::Cmd) -> Value {
+        let before = self.wire.data();
+        self.wire.set_full(true);
+        let value = self.wire.ask(command);
+        self.wire.set_full(false);
+        assert!(!is_oom(&value) || self.wire.data() == before, "half of it was done");
+        value
     }
 
     pub(super) fn keys(&self) -> [String; 5] {
-        scripts::keys(LIMITER)
+        scripts::keys(&self.limiter)
     }
 
     pub(super) fn state(&mut self) -> Option<State> {
@@ -126,11 +169,15 @@ impl Redis {
             (ticket, cost, words.next().unwrap_or("").to_owned())
         };
         let generation = |name: &str| {
-            fields.get(&format!("i:{name}")).map_or(0, |text| String::from_utf8_lossy(text).parse().unwrap())
+            let header = fields.get(&format!("i:{name}")).map(|record| String::from_utf8_lossy(&record[24..]));
+            header.map_or(0, |header| header.split(' ').next().unwrap_or_default().parse().unwrap())
         };
         let mut known: Vec<(String, u64)> =
             range(&instances).into_iter().map(|(name, _)| (name.clone(), generation(&name))).collect();
         known.sort();
+        let named = fields.keys().filter_map(|field| field.split_once(':')).map(|(_, name)| name);
+        let gone: Vec<&str> = named.filter(|name| !known.iter().any(|(of, _)| of == name)).collect();
+        assert!(gone.is_empty(), "fields are left of {gone:?}");
         Some(State {
             queue: range(&queue).into_iter().map(row).collect(),
             held: range(&held).into_iter().map(row).collect(),
@@ -150,11 +197,22 @@ impl Redis {
     pub(super) fn poke(&mut self, index: usize, value: &str) {
         let script = "local s = redis.call('HGET', KEYS[1], 'state')
             if not s then return end
-            local n = { struct.unpack('<ddddddddddddddddddddddddd', s) }
+            local n = { struct.unpack('<dddddddddddddddddddddddddddd', s) }
             if ARGV[2] ~= '1' or n[tonumber(ARGV[1]) + 1] > 0 then n[tonumber(ARGV[1]) + 1] = tonumber(ARGV[2]) end
-            redis.call('HSET', KEYS[1], 'state', struct.pack('<ddddddddddddddddddddddddd', unpack(n, 1, 25)))";
+            redis.call('HSET', KEYS[1], 'state', struct.pack('<dddddddddddddddddddddddddddd', unpack(n, 1, 28)))";
         let hash = self.keys()[0].clone();
         let _: Value = self.ask(redis::cmd("EVAL").arg(script).arg(1).arg(hash).arg(index).arg(value));
+    }
+
+    /// The instance's time has passed.
+    pub(super) fn expire(&mut self, instance: &str) {
+        let script = "redis.call('ZADD', KEYS[2], 'XX', 1, ARGV[1])
+            local record = redis.call('HGET', KEYS[1], 'i:' .. ARGV[1])
+            if not record then return end
+            redis.call('HSET', KEYS[1], 'i:' .. ARGV[1], struct.pack('<d', 1) .. string.sub(record, 9))";
+        let [hash, .., instances] = self.keys();
+        let _: Value = self.ask(redis::cmd("EVAL").arg(script).arg(2).arg(hash).arg(instances).arg(instance));
+        self.poke(field::DUE, "0");
     }
 
     pub(super) fn ask<T: redis::FromRedisValue>(&mut self, cmd: &mut redis::Cmd) -> T {

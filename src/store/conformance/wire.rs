@@ -19,6 +19,12 @@ pub(super) trait Wire {
     fn has_more(&self) -> bool;
     /// Moves the server's clock, if that is to be had.
     fn set_wall(&mut self, _micros: u64) {}
+    /// Fills the server's memory, or frees it, if that is to be had.
+    fn set_full(&mut self, _full: bool) {}
+    /// All there is on the server, if that is to be had.
+    fn data(&self) -> Option<String> {
+        None
+    }
 }
 
 /// A real server.
@@ -79,5 +85,13 @@ impl Wire for InMemory {
 
     fn set_wall(&mut self, micros: u64) {
         self.server.borrow_mut().set_wall(micros);
+    }
+
+    fn set_full(&mut self, full: bool) {
+        self.server.borrow_mut().set_full(full);
+    }
+
+    fn data(&self) -> Option<String> {
+        Some(format!("{:?}", self.server.borrow().data()))
     }
 }

@@ -94,6 +94,7 @@ impl Model {
         let due = self.expiries.iter().take_while(|(expiry, _)| *expiry < bound).take(BATCH);
         let dead: Vec<Arc<str>> = due.map(|(_, instance)| instance.clone()).collect();
         self.more |= dead.len() == BATCH;
+        self.forgot = self.now;
         for instance in dead {
             self.remove_instance(&instance);
         }

@@ -1,11 +1,36 @@
 //! What every mutating verb begins with: is the limiter what it was, and who is calling? (`lua/lib/enter.lua`,
 //! `lua/lib/config.lua`)
 
+use std::collections::HashSet;
+
 use super::*;
 use crate::settings::OVERRIDABLE;
 
 /// Of so many held tickets, the oldest, a caller is reminded.
 const REMINDED: usize = 1024;
+
+/// Of so many tickets and instances it is looked at a fail-over whom to wait for.
+const LOOKED_AT: usize = 1024;
+/// After a fail-over a shorter lease counts as this, in microseconds: clients have to find the server first.
+const SHORTEST_SPAN: u64 = 6_000_000;
+
+/// A command that was under way for no longer than this, in microseconds, is none that its sender has given up.
+const PROMPT: u64 = 100_000;
+
+/// For so long, in microseconds, whoever comes with another lease in mind is believed in at least: until its first sync it
+/// does not know how short the lease is.
+const FIRST_LEASE: u64 = 2_000_000;
+
+/// For how long an instance is believed in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Renewal {
+    /// Three quarters of a lease, at least.
+    Enough,
+    /// A lease, at least.
+    Full,
+    /// A lease, also if it was more before.
+    Anew,
+}
 
 /// What a verb needs of its caller.
 pub(super) struct Needs {
@@ -28,25 +53,41 @@ impl Model {
         if self.instances.get(&caller.instance).is_some_and(|i| i.generation > caller.generation) {
             return Err(Box::new(Verdict::Refused));
         }
+        let unknown = self.instances.get(&caller.instance).is_none_or(|i| i.awaited);
+        if needs.joins && unknown && self.may_be_forgotten(caller, wall) {
+            return Err(Box::new(Verdict::Refused));
+        }
         if !self.exists && header.declaration.declared.is_empty() {
             return Err(Box::new(Verdict::NoSuchLimiter));
         }
         let before = self.read_clock(wall); // a call that was turned away has not broken a silence
         // A caller that knows a later epoch tells that an older state has come back.
-        if !self.exists || self.run != caller.run || header.epoch > self.epoch {
-            self.begin_epoch(caller, header);
+        if !self.exists || self.damaged || self.run != caller.run || header.epoch > self.epoch {
+            self.begin_epoch(caller, header, before);
         } else {
             if header.declaration.declares {
                 self.adopt(&header.declaration, false);
             }
             self.note_what_callers_remember(header, before);
         }
-        let known = self.instances.contains_key(&caller.instance);
+        let record = self.instances.get(&caller.instance);
+        let (known, awaited) = (record.is_some_and(|i| !i.awaited), record.is_some_and(|i| i.awaited));
         if needs.strict && !header.bare && (header.epoch != self.epoch || !known) {
             return Err(Box::new(Verdict::Resync));
         }
+        if awaited && (needs.joins || header.bare) {
+            self.has_reported(&caller.instance);
+        }
         self.count_in(caller, &header.declaration, known, needs.joins);
         Ok(())
+    }
+
+    /// Nobody here knows its generation (any more), and since the command was sent an instance was forgotten: the command
+    /// may be one that was stuck in the network, of which nobody knows any more.
+    fn may_be_forgotten(&self, caller: &Caller, wall: u64) -> bool {
+        let age = wall.saturating_sub(caller.sent);
+        let now = self.now.max(wall + self.skew);
+        age > PROMPT && age > if self.exists { now - self.forgot } else { 0 }
     }
 
     /// Grace for an epoch that was opened by one who remembered nothing; calm after a quiet gap.
@@ -68,12 +109,20 @@ impl Model {
         self.now + self.lease_us() * 2 / 3
     }
 
-    fn begin_epoch(&mut self, caller: &Caller, header: &Header) {
+    fn begin_epoch(&mut self, caller: &Caller, header: &Header, before: u64) {
+        // All of the old state is there: it is another server's, or an older one.
+        let moved = self.exists && !self.damaged;
+        let expected = if moved { self.expected(before) } else { Vec::new() };
         let remembered = self.exists || header.epoch != 0;
         self.adopt(&header.declaration, true);
         self.exists = true;
-        // Never one that somebody else remembers, also when the clock was set back and the caller had missed one.
-        self.epoch = (self.epoch + 1).max(header.epoch + 1 + self.now % 1_000_000).max(self.now);
+        self.damaged = false;
+        // The time, so that it is later than any that somebody knows, also if the caller had missed one. Where the clock was
+        // set back it is one that nobody remembers, most likely; it never runs ahead of the clock otherwise.
+        self.epoch = (self.epoch + 1).max(self.now);
+        if header.epoch >= self.epoch {
+            self.epoch = header.epoch + 1 + self.now % 1_000_000;
+        }
         self.run = caller.run.clone();
         self.used = 0;
         self.sweep = Sweep::Off;
@@ -81,12 +130,52 @@ impl Model {
         self.calm = 0;
         self.excused = 0;
         self.gaps = 0;
-        self.grace = if remembered { self.grace_end() } else { 0 };
+        self.awaited = 0;
+        self.forgot = self.now;
         self.queue.clear();
         self.held.clear();
         self.tickets.clear();
         self.instances.clear();
         self.expiries.clear();
+        let span = if moved { self.lease_us().max(SHORTEST_SPAN) } else { self.lease_us() };
+        self.grace = if remembered { self.now + span * 2 / 3 } else { 0 };
+        if !expected.is_empty() {
+            self.wait_for(expected, self.now + span);
+        }
+    }
+
+    /// Who held or waited, of the oldest tickets, and was alive when the state was last written; and who is waited for
+    /// already.
+    fn expected(&self, before: u64) -> Vec<Arc<str>> {
+        let owners: HashSet<&str> = self
+            .held
+            .iter()
+            .take(LOOKED_AT)
+            .chain(self.queue.iter().take(LOOKED_AT))
+            .map(|(_, id)| &*id.instance)
+            .collect();
+        let bound = if before >= self.calm { before } else { self.excused };
+        let alive = self.expiries.range((bound, "".into())..).take(LOOKED_AT).map(|(_, instance)| instance);
+        alive.filter(|name| owners.contains(&***name) || self.instances[*name].awaited).cloned().collect()
+    }
+
+    fn wait_for(&mut self, expected: Vec<Arc<str>>, until: u64) {
+        self.awaited = expected.len() as u64;
+        self.first_grace = std::mem::replace(&mut self.grace, until);
+        for name in expected {
+            self.expiries.insert((until, name.clone()));
+            let record = InstanceRecord { expiry: until, generation: 0, description: String::new(), awaited: true };
+            self.instances.insert(name, record);
+        }
+    }
+
+    /// When all have reported that were waited for, there is no more reason to.
+    fn has_reported(&mut self, instance: &Arc<str>) {
+        self.remove_instance(instance);
+        self.awaited = self.awaited.saturating_sub(1);
+        if self.awaited == 0 {
+            self.grace = self.grace.min(self.first_grace);
+        }
     }
 
     /// Every verb leaves its caller at least three quarters of a lease.
@@ -95,14 +184,20 @@ impl Model {
             let Some(record) = self.instances.get_mut(&caller.instance) else { return };
             let raised = record.generation < caller.generation;
             record.generation = caller.generation;
-            self.renew(&caller.instance, false);
+            self.renew(&caller.instance, Renewal::Enough);
             if raised {
                 self.remind(&caller.instance);
             }
         } else if joins {
-            let expiry = self.now + self.lease_us();
-            let record =
-                InstanceRecord { expiry, generation: caller.generation, description: declaration.description.clone() };
+            let believed = declaration.declared.split_whitespace().nth(3).and_then(|word| word.parse::<u64>().ok());
+            let least = if believed == Some(self.settings().lease) { 0 } else { FIRST_LEASE };
+            let expiry = self.now + self.lease_us().max(least);
+            let record = InstanceRecord {
+                expiry,
+                generation: caller.generation,
+                description: declaration.description.clone(),
+                awaited: false,
+            };
             self.instances.insert(caller.instance.clone(), record);
             self.expiries.insert((expiry, caller.instance.clone()));
         }
@@ -118,10 +213,13 @@ impl Model {
         }
     }
 
-    pub(super) fn renew(&mut self, instance: &Arc<str>, full: bool) {
-        let Some(record) = self.instances.get(instance) else { return };
-        if full || record.expiry < self.now + self.lease_us() * 3 / 4 {
-            self.set_expiry(instance, self.now + self.lease_us());
+    pub(super) fn renew(&mut self, instance: &Arc<str>, how: Renewal) {
+        let Some(InstanceRecord { expiry, .. }) = self.instances.get(instance) else { return };
+        let (expiry, full) = (*expiry, self.now + self.lease_us());
+        match how {
+            Renewal::Enough if expiry >= self.now + self.lease_us() * 3 / 4 => {}
+            Renewal::Enough | Renewal::Anew => self.set_expiry(instance, full),
+            Renewal::Full => self.set_expiry(instance, expiry.max(full)),
         }
     }
 

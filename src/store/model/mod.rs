@@ -41,6 +41,8 @@ pub(crate) struct Caller {
     pub instance: Arc<str>,
     pub generation: u64,
     pub run: Arc<str>,
+    /// When its command was sent, by the server's clock, as it believes.
+    pub sent: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -57,6 +59,8 @@ struct InstanceRecord {
     expiry: u64,
     generation: u64,
     description: String,
+    /// Known from before a fail-over only: it has not reported since.
+    awaited: bool,
 }
 
 /// How far the walk through held and queued tickets has come, as the last score seen.
@@ -81,6 +85,12 @@ pub(crate) struct Model {
     config: ConfigView,
     version: u64,
     grace: u64,
+    /// When an instance was last forgotten.
+    forgot: u64,
+    /// So many instances are waited for, until `grace` at most.
+    awaited: u64,
+    /// When the grace is over if these have reported.
+    first_grace: u64,
     calm: u64,
     /// Before `calm`, nobody is reaped whose lease ended after this.
     excused: u64,
@@ -91,6 +101,7 @@ pub(crate) struct Model {
     revokes: u64,
     hold: u64,
     granted: u64,
+    overshoot: u64,
     queue: BTreeSet<(u64, TicketId)>,
     /// By fence. Two may have the same one, after a loss of state in the microsecond of a grant.
     held: BTreeSet<(u64, TicketId)>,
@@ -101,6 +112,8 @@ pub(crate) struct Model {
     messages: Vec<(Arc<str>, Notice)>,
     /// The running verb has left work for the next.
     more: bool,
+    /// A key was lost: what is left is not believed.
+    damaged: bool,
 }
 
 impl Model {
@@ -117,6 +130,9 @@ impl Model {
             config: ConfigView::default(),
             version: 0,
             grace: 0,
+            forgot: 0,
+            awaited: 0,
+            first_grace: 0,
             calm: 0,
             excused: 0,
             gaps: 0,
@@ -125,6 +141,7 @@ impl Model {
             revokes: 0,
             hold: 0,
             granted: 0,
+            overshoot: 0,
             queue: BTreeSet::new(),
             held: BTreeSet::new(),
             tickets: HashMap::default(),
@@ -132,6 +149,7 @@ impl Model {
             expiries: BTreeSet::new(),
             messages: Vec::new(),
             more: false,
+            damaged: false,
         }
     }
 
@@ -212,6 +230,12 @@ impl Model {
         before
     }
 
+    /// Use, waiters and tickets.
+    #[cfg(all(test, loom))]
+    pub(crate) fn standing_now(&self) -> (u64, u64, u64) {
+        (self.used, self.waiting(), self.tickets.len() as u64)
+    }
+
     /// Everything is gone, as after FLUSHALL.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn lose(&mut self) {
@@ -230,10 +254,16 @@ impl Model {
         self.grace = self.grace.min(1);
     }
 
+    /// What the wall clock says when the grace, and the calm, is over.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn wall_of_moments(&self) -> [u64; 2] {
+        [self.grace, self.calm].map(|moment| moment.saturating_sub(self.skew))
+    }
+
     /// A key was lost.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn damage(&mut self) {
-        self.run = "".into();
+        self.damaged = true;
     }
 
     /// The state in the conformance test's terms.

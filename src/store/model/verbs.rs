@@ -1,6 +1,6 @@
 //! The verbs, one function each; every one is also a script of the same name in `lua/`.
 
-use super::enter::Needs;
+use super::enter::{Needs, Renewal};
 use super::*;
 use crate::settings::Change;
 use crate::store::{RestoreKind, Restored, Row, Standing, StatusView, Synced, Was};
@@ -125,7 +125,8 @@ impl Model {
     }
 
     fn sync(&mut self, caller: &Caller, version: u64, tickets: impl Iterator<Item = TicketId>) -> Verdict {
-        self.renew(&caller.instance, true);
+        // Who does not know yet that the lease is shorter now goes on believing in the old one, should the answer get lost.
+        self.renew(&caller.instance, if version == self.version { Renewal::Anew } else { Renewal::Full });
         self.dispatch();
         let mut heads = Vec::new();
         for id in tickets {
@@ -152,7 +153,7 @@ impl Model {
 
     fn restore(&mut self, caller: &Caller, header: &Header, tickets: &[Restored]) -> Verdict {
         self.adopt(&header.declaration, false);
-        self.renew(&caller.instance, true);
+        self.renew(&caller.instance, Renewal::Full);
         let mut standings = Vec::new();
         for ticket in tickets {
             let id = TicketId { instance: caller.instance.clone(), no: ticket.no };
@@ -169,7 +170,10 @@ impl Model {
     }
 
     fn bring_back(&mut self, id: &TicketId, ticket: &Restored) {
-        self.order = self.order.max(ticket.order);
+        // Admitted locally before it was ever in line?
+        let order = if ticket.order != 0 { ticket.order } else { (self.order + 1).max(self.now) };
+        self.order = self.order.max(order);
+        let ticket = &Restored { order, ..ticket.clone() };
         let fits = self.now < self.grace || self.used + ticket.cost <= self.settings().limit;
         match ticket.kind {
             RestoreKind::Waiting => self.insert_queued(id, ticket.cost, ticket.order, &ticket.label),
@@ -184,6 +188,7 @@ impl Model {
             TicketRecord { cost: ticket.cost, order: ticket.order, label: ticket.label.clone(), fence: Some(fence) };
         self.tickets.insert(id.clone(), record);
         self.held.insert((fence, id.clone()));
+        self.overshoot += (self.used + ticket.cost).saturating_sub(self.settings().limit.max(self.used));
         self.used += ticket.cost;
         self.fence = self.fence.max(fence);
     }
@@ -278,6 +283,7 @@ impl Model {
             grace: Duration::from_millis(self.grace.saturating_sub(self.now) / 1000),
             typical_hold: (self.hold > 0).then(|| Duration::from_micros(self.hold)),
             estimate: if serves_at_once { Some(Duration::ZERO) } else { self.estimate(self.waiting() + 1) },
+            overshoot: self.overshoot,
         })
     }
 }

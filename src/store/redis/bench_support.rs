@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::connect::RedisOptions;
 use super::examine;
-use crate::Error;
 use crate::store::StoreError;
+use crate::{ClientBuilder, Error};
 
 pub use crowd::{Crowd, Deed};
 
@@ -19,8 +19,8 @@ const PAIRS_IN_FLIGHT: u64 = 100;
 ///
 /// # Errors
 /// Whatever keeps the server from answering.
-pub fn pipelined_ceiling(url: &str, waiters: u64, seconds: f64) -> Result<f64, Error> {
-    let mut crowd = Crowd::open(url, 1, PAIRS_IN_FLIGHT)?;
+pub fn pipelined_ceiling(at: &ClientBuilder, waiters: u64, seconds: f64) -> Result<f64, Error> {
+    let mut crowd = Crowd::open(at, 1, PAIRS_IN_FLIGHT)?;
     crowd.grow_to(waiters)?;
     let started = Instant::now();
     let mut pairs = 0;
@@ -32,12 +32,12 @@ pub fn pipelined_ceiling(url: &str, waiters: u64, seconds: f64) -> Result<f64, E
     Ok(pairs as f64 / started.elapsed().as_secs_f64())
 }
 
-/// A connection to each master that the URL leads to, by its address, with `timeout` for everything.
+/// A connection to each master that this leads to, by its address.
 ///
 /// # Errors
 /// Whatever keeps one of them from being reached.
-pub fn connect_all(url: &str, timeout: Duration) -> Result<Vec<(String, redis::Connection)>, Error> {
-    let options = RedisOptions::parse(url, timeout, timeout, false)?;
+pub fn connect_all(at: &ClientBuilder) -> Result<Vec<(String, redis::Connection)>, Error> {
+    let options = of_server(at)?;
     let all = examine::connect_all(&options).map_err(to_error)?;
     Ok(all.into_iter().map(|(address, connection)| (address.to_string(), connection)).collect())
 }
@@ -45,6 +45,10 @@ pub fn connect_all(url: &str, timeout: Duration) -> Result<Vec<(String, redis::C
 /// The name of each script, and the SHA-1 by which it is called.
 pub fn script_hashes() -> Vec<(&'static str, String)> {
     super::script::all().into_iter().map(|script| (script.name, script.sha.clone())).collect()
+}
+
+fn of_server(at: &ClientBuilder) -> Result<RedisOptions, Error> {
+    at.redis_options()?.ok_or_else(|| Error::invalid("url", "it names no server"))
 }
 
 fn to_error(error: StoreError) -> Error {

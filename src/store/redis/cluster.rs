@@ -2,11 +2,12 @@
 
 use redis::{Connection, Value};
 
+use super::access::Whom;
 use super::connect::{RedisOptions, at};
 use super::fault;
 use super::lookout::{PATIENCE, better};
 use super::slots::View;
-use super::url::{Address, moved_to};
+use super::url::Address;
 use crate::store::StoreError;
 
 /// Asks nodes, one after the other, until one has a view that is not older than what is known (`epoch`); failing that,
@@ -26,8 +27,8 @@ pub(super) fn look(options: &RedisOptions, nodes: &[Address], epoch: u64) -> Res
 
 fn ask(options: &RedisOptions, node: &Address) -> Result<View, StoreError> {
     let patience = options.connect_timeout.min(PATIENCE);
-    let info = moved_to(&options.target.template, node);
-    let asked = options.connect_briefly(info, patience).and_then(|mut connection| view_of(&mut connection, node));
+    let asked =
+        options.connect_briefly(Whom::Server, node, patience).and_then(|mut connection| view_of(&mut connection, node));
     asked.map_err(|error| at(node, error))
 }
 

@@ -1,42 +1,53 @@
 //! From an address to a connection that is fit for use.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
-use redis::{Client, Connection, ConnectionInfo, Value};
+use redis::{Connection, ConnectionInfo, RedisError, Value};
 
+use super::access::{Access, Admission, Whom};
 use super::cluster;
 use super::fault;
+use super::greeting;
 use super::keys::{channel_of, keys_of};
 use super::script::SELFTEST;
+use super::tls;
 use super::url::{Address, Layout, Target, moved_to};
 use crate::Error;
 use crate::status::ServerInfo;
 use crate::store::StoreError;
 
 const OLDEST: (u32, u32) = (6, 2);
+/// No time at all would mean no bound.
+const LEAST: Duration = Duration::from_millis(1);
 
 /// Where and how to connect.
 #[derive(Clone)]
 pub(crate) struct RedisOptions {
     pub(super) target: Target,
+    access: Access,
+    /// Of the servers, and of the sentinels.
+    admissions: Arc<[Admission; 2]>,
     pub connect_timeout: Duration,
     pub io_timeout: Duration,
     pub subscribe: bool,
 }
 
 impl RedisOptions {
-    /// Judges a URL without connecting.
+    /// Judges a URL, and how to be let in there, without connecting.
     pub(crate) fn parse(
         url: &str,
-        connect_timeout: Duration,
-        io_timeout: Duration,
+        access: Access,
+        (connect_timeout, io_timeout): (Duration, Duration),
         subscribe: bool,
     ) -> Result<Self, Error> {
-        install_crypto();
+        tls::install_crypto();
         let mut target = Target::parse(url)?;
+        access.check(&target)?;
         target.template = tuned(target.template, io_timeout);
-        Ok(RedisOptions { target, connect_timeout, io_timeout, subscribe })
+        let admissions = Arc::default();
+        Ok(RedisOptions { target, access, admissions, connect_timeout, io_timeout, subscribe })
     }
 
     pub(crate) fn shown_url(&self) -> String {
@@ -49,23 +60,80 @@ impl RedisOptions {
 
     /// A connection with all time-outs set.
     pub(super) fn connect(&self, address: &Address) -> Result<Connection, StoreError> {
-        let info = moved_to(&self.target.template, address);
-        self.open(info, self.connect_timeout, self.io_timeout).map_err(|error| at(address, error))
+        self.open(Whom::Server, address, (self.connect_timeout, self.io_timeout)).map_err(|error| at(address, error))
     }
 
     /// One for a question that must not take long: it and its answer have `patience`.
-    pub(super) fn connect_briefly(&self, info: ConnectionInfo, patience: Duration) -> Result<Connection, StoreError> {
-        self.open(info, patience, patience)
+    pub(super) fn connect_briefly(
+        &self,
+        whom: Whom,
+        address: &Address,
+        patience: Duration,
+    ) -> Result<Connection, StoreError> {
+        self.open(whom, address, (patience, patience))
     }
 
-    fn open(&self, info: ConnectionInfo, connect: Duration, io: Duration) -> Result<Connection, StoreError> {
-        let client = Client::open(info).map_err(|e| fault::of_connect(&e))?;
-        let connection = client.get_connection_with_timeout(connect).map_err(|e| fault::of_connect(&e))?;
-        let set = |result: redis::RedisResult<()>| result.map_err(|e| fault::of_connect(&e));
-        set(connection.set_read_timeout(Some(io)))?; // connecting clears them
-        set(connection.set_write_timeout(Some(io)))?;
-        Ok(connection)
+    fn open(&self, whom: Whom, address: &Address, patience: (Duration, Duration)) -> Result<Connection, StoreError> {
+        let admission = &self.admissions[usize::from(whom == Whom::Sentinel)];
+        match self.try_open(whom, address, patience) {
+            Ok(connection) => {
+                admission.grant(address);
+                Ok(connection)
+            }
+            Err(NotOpen::Refused(error)) => Err(admission.refuse(address, error)),
+            Err(NotOpen::Failed(error)) => Err(error),
+        }
     }
+
+    fn try_open(
+        &self,
+        whom: Whom,
+        address: &Address,
+        (connect, io): (Duration, Duration),
+    ) -> Result<Connection, NotOpen> {
+        let template = moved_to(&self.target.template, address);
+        let login = match self.layout() {
+            Layout::Sentinel { login, .. } if whom == Whom::Sentinel => login,
+            _ => template.redis_settings(),
+        };
+        let login = self.access.login(whom, login).map_err(NotOpen::Refused)?;
+        let info = template.set_redis_settings(greeting::left_to_the_crate(&login));
+        let client = tls::client(info, &self.access)?;
+        let end = Instant::now() + connect;
+        let opened = client.get_connection_with_timeout(connect).and_then(|mut connection| {
+            // Connecting clears them.
+            set_timeouts(&connection, end.saturating_duration_since(Instant::now()).max(LEAST))?;
+            greeting::exchange(&mut connection, &login)?;
+            set_timeouts(&connection, io)?;
+            Ok(connection)
+        });
+        opened.map_err(|error| self.why_not_open(whom, client.get_connection_info(), &error))
+    }
+
+    fn why_not_open(&self, whom: Whom, info: &ConnectionInfo, error: &RedisError) -> NotOpen {
+        if greeting::refuses_login(error) {
+            let whence = self.access.whence(whom);
+            let detail = format!("the server does not take the login ({error}); the password is from {whence}");
+            let error = Error::Config { detail };
+            return match self.access.rotates(whom) {
+                true => NotOpen::Refused(error),
+                false => NotOpen::Failed(StoreError::Fatal(error)), // nobody can mend it while we run
+            };
+        }
+        tls::explain(info, error, &self.access).unwrap_or_else(|| NotOpen::Failed(fault::of_connect(error)))
+    }
+}
+
+fn set_timeouts(connection: &Connection, timeout: Duration) -> redis::RedisResult<()> {
+    connection.set_read_timeout(Some(timeout))?;
+    connection.set_write_timeout(Some(timeout))
+}
+
+/// Why there is no connection.
+pub(super) enum NotOpen {
+    /// We are not let in, or do not let ourselves be.
+    Refused(Error),
+    Failed(StoreError),
 }
 
 /// Names the server that is meant, where a URL does not say it.
@@ -87,12 +155,6 @@ fn tuned(info: ConnectionInfo, io_timeout: Duration) -> ConnectionInfo {
     #[cfg(target_os = "linux")]
     let tcp = tcp.set_user_timeout(io_timeout.max(Duration::from_secs(5)));
     info.set_tcp_settings(tcp)
-}
-
-/// rustls panics without one; another that the program has installed is as good.
-fn install_crypto() {
-    #[cfg(feature = "tls")]
-    let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
 /// Whether `INFO server` says that it is a node of a cluster. (Valkey calls it `server_mode`.)

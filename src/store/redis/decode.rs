@@ -7,7 +7,7 @@ use redis::Value;
 
 use super::keys;
 use crate::settings::ConfigView;
-use crate::store::{Answer, Notice, Row, Standing, StatusView, Synced, TicketNo, Verb, Verdict, Was};
+use crate::store::{Answer, Call, Notice, Row, Standing, StatusView, Synced, TicketNo, Verb, Verdict, Was};
 
 /// What could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -39,8 +39,12 @@ impl fmt::Write for Glimpse {
     }
 }
 
-/// The answer to a verb.
-pub(super) fn answer(verb: &Verb, value: Value) -> Read<Answer> {
+/// The answer to a call.
+pub(super) fn answer(call: &Call, value: Value) -> Read<Answer> {
+    if let Value::BulkString(bytes) = &value {
+        return in_brief(call, std::str::from_utf8(bytes).map_err(|e| Garbled(e.to_string()))?);
+    }
+    let verb = &call.verb;
     let mut fields = Fields::new(value)?;
     let word = fields.text()?;
     let epoch = fields.number()?;
@@ -55,11 +59,100 @@ pub(super) fn answer(verb: &Verb, value: Value) -> Read<Answer> {
     Ok(Answer { epoch, version, notices, verdict })
 }
 
+/// The answer to one who knows epoch and version, and was told no others.
+fn in_brief(call: &Call, text: &str) -> Read<Answer> {
+    let (told, words) = text.split_once(' ').unwrap_or((text, ""));
+    brief(call, told, notices(words)?)
+}
+
+fn brief(call: &Call, told: &str, notices: Vec<Notice>) -> Read<Answer> {
+    let verdict = request_verdict(&call.verb, told)?;
+    Ok(Answer { epoch: call.header.epoch, version: call.header.version, notices, verdict })
+}
+
+/// The answers to the calls of a parcel. `None`: they have to be sent one by one.
+pub(super) fn answers(calls: &[&Call], value: &Value) -> Read<Option<Vec<Answer>>> {
+    let Value::BulkString(bytes) = value else { return Ok(None) };
+    let text = std::str::from_utf8(bytes).map_err(|e| Garbled(e.to_string()))?;
+    let (told, words) = text.split_once(' ').unwrap_or((text, ""));
+    let mut answers = Vec::with_capacity(calls.len());
+    for (call, told) in calls.iter().zip(told.split(';')) {
+        answers.push(brief(call, told, Vec::new())?);
+    }
+    match answers.last_mut() {
+        // Whatever was granted on the way is told after all of them.
+        Some(last) if calls.len() == told.split(';').count() => last.notices = notices(words)?,
+        _ => return Err(Garbled::about(&text, " are not the answers")),
+    }
+    Ok(Some(answers))
+}
+
+/// See `lua/lib/ask.lua`, `free.lua` and `withdraw.lua`.
+fn request_verdict(verb: &Verb, told: &str) -> Read<Verdict> {
+    let (letter, rest) = told.split_at_checked(1).unwrap_or((told, ""));
+    let estimate = |millis: i64| u64::try_from(millis).ok().map(Duration::from_millis);
+    Ok(match (verb, letter) {
+        (Verb::Release(_), _) => Verdict::Released(freed(told)?),
+        (Verb::Cancel(_), _) => Verdict::Cancelled(cancelled(told)?),
+        (Verb::Acquire { .. } | Verb::PutBack { .. }, "g") => {
+            let [fence, order] = numbers(rest)?;
+            Verdict::Granted { fence: count(fence)?, order: count(order)? }
+        }
+        (Verb::Acquire { .. } | Verb::PutBack { .. }, "q") => {
+            let [order, position, millis] = numbers(rest)?;
+            Verdict::Queued { order: count(order)?, position: count(position)?, estimate: estimate(millis) }
+        }
+        (Verb::Acquire { .. }, "b") => Verdict::Busy,
+        (Verb::Acquire { .. }, "x") => Verdict::Impossible { limit: count(numbers::<1>(rest)?[0])? },
+        (Verb::Acquire { .. }, "f") => {
+            let [waiting, max_queue, millis] = numbers(rest)?;
+            Verdict::Full { waiting: count(waiting)?, max_queue: count(max_queue)?, retry_after: estimate(millis) }
+        }
+        (Verb::Acquire { .. } | Verb::PutBack { .. }, "n") => Verdict::Gone,
+        _ => return Err(Garbled::about(&told, " is no answer")),
+    })
+}
+
+/// So many numbers, with commas between them.
+fn numbers<const N: usize>(text: &str) -> Read<[i64; N]> {
+    let mut numbers = [0; N];
+    let mut words = text.split(',');
+    for number in &mut numbers {
+        let word = words.next().and_then(|word| word.parse().ok());
+        *number = word.ok_or_else(|| Garbled::about(&text, " are not the numbers"))?;
+    }
+    Ok(numbers)
+}
+
+fn count(number: i64) -> Read<u64> {
+    u64::try_from(number).map_err(|_| Garbled(format!("{number} is below zero")))
+}
+
+/// A digit for each permit.
+fn freed(digits: &str) -> Read<Vec<bool>> {
+    digits
+        .chars()
+        .map(|digit| digit.to_digit(2).map(|bit| bit == 1))
+        .collect::<Option<_>>()
+        .ok_or_else(|| Garbled::about(&digits, " tells of no release"))
+}
+
+/// A letter for each ticket.
+fn cancelled(letters: &str) -> Read<Vec<Was>> {
+    let was = |letter| match letter {
+        'q' => Some(Was::Queued),
+        'h' => Some(Was::Held),
+        'n' => Some(Was::Unknown),
+        _ => None,
+    };
+    letters.chars().map(was).collect::<Option<_>>().ok_or_else(|| Garbled::about(&letters, " tells of no cancel"))
+}
+
 fn verdict(verb: &Verb, word: &str, fields: &mut Fields) -> Read<Verdict> {
     Ok(match (verb, word) {
-        (Verb::Acquire { .. } | Verb::PutBack { .. }, _) => ticket_verdict(word, fields)?,
-        (Verb::Release(_), "ok") => Verdict::Released(fields.rest(|f| Ok(f.number()? == 1))?),
-        (Verb::Cancel(_), "ok") => Verdict::Cancelled(fields.rest(|f| was(&f.text()?))?),
+        (Verb::Acquire { .. } | Verb::PutBack { .. } | Verb::Release(_) | Verb::Cancel(_), "ok") => {
+            request_verdict(verb, &fields.text()?)?
+        }
         (Verb::Sync { .. }, "ok") => Verdict::Synced(Synced {
             config: match fields.text()?.as_str() {
                 "" => None,
@@ -81,25 +174,11 @@ fn verdict(verb: &Verb, word: &str, fields: &mut Fields) -> Read<Verdict> {
     })
 }
 
-fn ticket_verdict(word: &str, fields: &mut Fields) -> Read<Verdict> {
-    Ok(match word {
-        "granted" => Verdict::Granted { fence: fields.number()?, order: fields.number()? },
-        "queued" => Verdict::Queued { order: fields.number()?, position: fields.number()?, estimate: fields.millis()? },
-        "busy" => Verdict::Busy,
-        "impossible" => Verdict::Impossible { limit: fields.number()? },
-        "full" => {
-            Verdict::Full { waiting: fields.number()?, max_queue: fields.number()?, retry_after: fields.millis()? }
-        }
-        "gone" => Verdict::Gone,
-        _ => return Err(Garbled::about(&word, " is no verdict")),
-    })
-}
-
 fn was(word: &str) -> Read<Was> {
     match word {
         "held" => Ok(Was::Held),
         "queued" => Ok(Was::Queued),
-        "none" | "unknown" => Ok(Was::Unknown),
+        "unknown" => Ok(Was::Unknown),
         _ => Err(Garbled::about(&word, " is no state")),
     }
 }
@@ -139,6 +218,7 @@ fn status(fields: &mut Fields) -> Read<StatusView> {
         grace: fields.millis()?.unwrap_or_default(),
         typical_hold: Some(Duration::from_micros(fields.number()?)).filter(|hold| !hold.is_zero()),
         estimate: fields.millis()?,
+        overshoot: fields.number()?,
     })
 }
 
@@ -219,7 +299,7 @@ impl Fields {
 
     fn number(&mut self) -> Read<u64> {
         match self.0.next() {
-            Some(Value::Int(number)) => u64::try_from(number).map_err(|_| Garbled(format!("{number} is below zero"))),
+            Some(Value::Int(number)) => count(number),
             Some(Value::BulkString(bytes)) => parse(std::str::from_utf8(&bytes).ok()),
             other => Err(Garbled::about(&other, " is not a number")),
         }
@@ -249,10 +329,12 @@ mod tests {
     #[test]
     fn a_complaint_repeats_only_the_beginning_of_a_reply() {
         let long = Value::BulkString(vec![b'x'; 1_000_000]);
-        let garbled = answer(&Verb::Leave, Value::Array(vec![Value::Nil, long.clone()])).expect_err("no answer");
+        let header = crate::store::Header { epoch: 1, bare: false, version: 1, declaration: std::sync::Arc::default() };
+        let leave = Call { limiter: "a".into(), header, verb: Verb::Leave };
+        let garbled = answer(&leave, Value::Array(vec![Value::Nil, long.clone()])).expect_err("no answer");
         assert_eq!(garbled.to_string(), "it is not what was expected: Some(nil) is not a text");
         for value in [long.clone(), Value::Array(vec![long.clone(), Value::Int(1), long]), Value::Okay] {
-            let garbled = answer(&Verb::Leave, value).expect_err("no answer");
+            let garbled = answer(&leave, value).expect_err("no answer");
             assert!(garbled.to_string().len() < 300, "{} bytes", garbled.to_string().len());
         }
     }

@@ -1,10 +1,11 @@
 //! Calls as commands. Each script says in its head what its KEYS and ARGV are.
+//!
+//! A command is written straight into the buffer that is sent: nothing is allocated for it, since there are two for each
+//! request.
 
 use std::sync::Arc;
 
-use redis::Cmd;
-
-use super::keys::keys_of;
+use super::keys::{PARTS, hash_tag};
 use super::script::Script;
 use crate::settings::Declaration;
 use crate::store::{Call, RestoreKind, Restored, TicketNo, Verb};
@@ -18,90 +19,207 @@ pub(super) struct Sender<'a> {
     pub probe: bool,
     /// The instance is subscribed to its channel on the same server.
     pub listens: bool,
+    /// The server's time, in microseconds.
+    pub sent: u64,
 }
 
 /// How a script is named.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
+pub(crate) enum By {
     Sha,
     /// Loads and runs it in one, where the server does not know it.
     Source,
 }
 
-/// The command that carries out a call.
-pub(super) fn command(call: &Call, from: &Sender<'_>, by: By) -> Cmd {
-    let script = Script::of(&call.verb);
-    let mut cmd = match by {
-        By::Sha => redis::cmd("EVALSHA"),
-        By::Source => redis::cmd("EVAL"),
-    };
-    cmd.arg(if by == By::Sha { script.sha.as_str() } else { script.source.as_str() });
-    let keys = keys_of(&call.limiter);
-    cmd.arg(keys.len()).arg(&keys[..]);
-    cmd.arg(from.instance.as_bytes()).arg(from.generation).arg(from.run_id);
-    cmd.arg(call.header.epoch).arg(flags(call.header.bare, from.listens)).arg(configuration(&call.header.declaration));
-    arguments(&mut cmd, &call.verb, from);
-    cmd
-}
+/// Takes the arguments of a command, each as the parts it is made of.
+pub(super) trait Sink {
+    fn arg(&mut self, parts: &[&str]);
 
-fn flags(bare: bool, listens: bool) -> &'static str {
-    match (bare, listens) {
-        (false, false) => "00",
-        (false, true) => "01",
-        (true, false) => "10",
-        (true, true) => "11",
+    fn number(&mut self, number: u64) {
+        self.arg(&[itoa::Buffer::new().format(number)]);
     }
 }
 
-fn configuration(declaration: &Declaration) -> String {
-    let Declaration { declared, declared_at, overrides, override_at, declares, description } = declaration;
-    format!("{}{declared}|{declared_at}|{overrides}|{override_at}|{description}", u8::from(*declares))
+/// How many there are: the protocol wants to know first.
+struct Count(usize);
+
+impl Sink for Count {
+    fn arg(&mut self, _: &[&str]) {
+        self.0 += 1;
+    }
+
+    fn number(&mut self, _: u64) {
+        self.0 += 1;
+    }
 }
 
-fn arguments(cmd: &mut Cmd, verb: &Verb, from: &Sender<'_>) {
-    let name = |no: &TicketNo| format!("{}:{no}", from.instance);
+/// The bytes for the server.
+struct Packed<'a>(&'a mut Vec<u8>);
+
+impl Packed<'_> {
+    fn head(&mut self, kind: u8, number: usize) {
+        self.0.push(kind);
+        self.0.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+        self.0.extend_from_slice(b"\r\n");
+    }
+}
+
+impl Sink for Packed<'_> {
+    fn arg(&mut self, parts: &[&str]) {
+        self.head(b'$', parts.iter().map(|part| part.len()).sum());
+        for part in parts {
+            self.0.extend_from_slice(part.as_bytes());
+        }
+        self.0.extend_from_slice(b"\r\n");
+    }
+}
+
+/// Appends the command that carries out a call, or a parcel of them.
+pub(super) fn pack(calls: &[&Call], from: &Sender<'_>, by: By, to: &mut Vec<u8>) {
+    let mut count = Count(0);
+    command(calls, from, by, &mut count);
+    let mut packed = Packed(to);
+    packed.head(b'*', count.0);
+    command(calls, from, by, &mut packed);
+}
+
+/// The command that carries out a call, or a parcel of them.
+pub(super) fn command(calls: &[&Call], from: &Sender<'_>, by: By, to: &mut impl Sink) {
+    let [call, more @ ..] = calls else { return };
+    let script = Script::for_calls(calls);
+    match by {
+        By::Sha => [&["EVALSHA"], &[script.sha.as_str()]].map(|word| to.arg(word)),
+        By::Source => [&["EVAL"], &[script.source.as_str()]].map(|word| to.arg(word)),
+    };
+    let tag = hash_tag(&call.limiter);
+    to.number(PARTS.len() as u64);
+    for part in PARTS {
+        to.arg(&["fq:{", &tag, "}", part]);
+    }
+    to.arg(&[from.instance]);
+    header(call, from, to);
+    let may_wait = matches!(call.verb, Verb::Acquire { may_wait: true, .. });
+    to.arg(&[digit(call.header.bare), digit(may_wait), itoa::Buffer::new().format(from.sent)]);
+    if more.is_empty() {
+        return arguments(&call.verb, from, to);
+    }
+    let letters: Vec<&str> = calls.iter().filter_map(|call| letter(call)).collect();
+    to.arg(&letters);
+    calls.iter().for_each(|call| arguments(&call.verb, from, to));
+}
+
+/// What a call is in a parcel. `None`: it has to come by itself.
+pub(super) fn letter(call: &Call) -> Option<&'static str> {
+    match &call.verb {
+        Verb::Acquire { may_wait, .. } => Some(match (is_plain(&call.verb), *may_wait) {
+            (true, true) => "a",
+            (true, false) => "b",
+            (false, true) => "x",
+            (false, false) => "y",
+        }),
+        Verb::Release(permits) if permits.len() == 1 => Some("r"),
+        Verb::Cancel(tickets) if tickets.len() == 1 => Some("c"),
+        _ => None,
+    }
+}
+
+/// Of an acquire: there is nothing to say but its ticket.
+fn is_plain(verb: &Verb) -> bool {
+    matches!(verb, Verb::Acquire { cost: 1, order: 0, label, .. } if label.is_empty())
+}
+
+fn digit(yes: bool) -> &'static str {
+    if yes { "1" } else { "0" }
+}
+
+/// What is the same in one call after the other, in one argument: a script that has read it once only compares it.
+fn header(call: &Call, from: &Sender<'_>, to: &mut impl Sink) {
+    let mut digits = [itoa::Buffer::new(); 5];
+    let Declaration { declared, declared_at, overrides, override_at, declares, description } =
+        &*call.header.declaration;
+    let numbers = [from.generation, call.header.epoch, call.header.version, *declared_at, *override_at];
+    let mut written = digits.iter_mut().zip(numbers).map(|(buffer, number)| buffer.format(number) as &str);
+    let mut next = || written.next().unwrap_or_default();
+    let (generation, epoch, version, declared_at, override_at) = (next(), next(), next(), next(), next());
+    to.arg(&[
+        generation,
+        " ",
+        from.run_id,
+        " ",
+        epoch,
+        " ",
+        digit(from.listens),
+        " ",
+        version,
+        " ",
+        digit(*declares),
+        declared,
+        "|",
+        declared_at,
+        "|",
+        overrides,
+        "|",
+        override_at,
+        "|",
+        description,
+    ]);
+}
+
+fn arguments(verb: &Verb, from: &Sender<'_>, to: &mut impl Sink) {
     match verb {
-        Verb::Acquire { no, cost, may_wait, order, label } => {
-            cmd.arg(name(no)).arg(*cost).arg(u8::from(*may_wait)).arg(*order).arg(label.as_bytes());
+        Verb::Acquire { no, cost, order, label, .. } => {
+            name(*no, from, to);
+            if !is_plain(verb) {
+                to.number(*cost);
+                to.number(*order);
+                to.arg(&[label]);
+            }
         }
         Verb::Release(permits) => {
             for (no, fence) in permits {
-                cmd.arg(name(no)).arg(*fence);
+                name(*no, from, to);
+                to.number(*fence);
             }
         }
-        Verb::Cancel(tickets) | Verb::Position(tickets) => {
-            for no in tickets {
-                cmd.arg(name(no));
-            }
-        }
+        Verb::Cancel(tickets) | Verb::Position(tickets) => tickets.iter().for_each(|no| name(*no, from, to)),
         Verb::PutBack { no, fence } => {
-            cmd.arg(name(no)).arg(*fence);
+            name(*no, from, to);
+            to.number(*fence);
         }
         Verb::Sync { version, heads } => {
-            cmd.arg(*version).arg(u8::from(from.probe));
-            for no in heads {
-                cmd.arg(name(no));
-            }
+            to.number(*version);
+            to.number(u64::from(from.probe));
+            heads.iter().for_each(|no| name(*no, from, to));
         }
         Verb::Restore(tickets) => {
             for Restored { kind, no, order, fence, cost, label } in tickets {
-                cmd.arg(kind_word(*kind)).arg(name(no)).arg(*order).arg(*fence).arg(*cost).arg(label.as_bytes());
+                to.arg(&[kind_word(*kind)]);
+                name(*no, from, to);
+                [order, fence, cost].into_iter().for_each(|number| to.number(*number));
+                to.arg(&[label]);
             }
         }
         Verb::Configure(change) => {
-            cmd.arg(u8::from(change.reset));
+            to.number(u64::from(change.reset));
             for value in change.values {
-                cmd.arg(value.map(|v| v.to_string()).unwrap_or_default());
+                match value {
+                    Some(value) => to.number(value),
+                    None => to.arg(&[]),
+                }
             }
         }
-        Verb::Revoke(ticket) => {
-            cmd.arg(ticket);
-        }
+        Verb::Revoke(ticket) => to.arg(&[ticket]),
         Verb::List { held, offset, count } => {
-            cmd.arg(if *held { "held" } else { "queue" }).arg(*offset).arg(*count);
+            to.arg(&[if *held { "held" } else { "queue" }]);
+            to.number(*offset);
+            to.number(*count);
         }
         Verb::Leave | Verb::Status => {}
     }
+}
+
+fn name(no: TicketNo, from: &Sender<'_>, to: &mut impl Sink) {
+    to.arg(&[from.instance, ":", itoa::Buffer::new().format(no)]);
 }
 
 fn kind_word(kind: RestoreKind) -> &'static str {

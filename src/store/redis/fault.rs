@@ -75,7 +75,7 @@ fn classify(code: &str, text: &str) -> Fault {
     if says("OOM") {
         return Fault::Store(StoreError::Full { detail });
     }
-    if PASSING.iter().any(|word| says(word)) {
+    if PASSING.iter().any(|word| says(word)) || text.contains("max number of clients") {
         return Fault::Store(StoreError::Busy { detail });
     }
     Fault::Store(StoreError::Fatal(fatal(code, text)))
@@ -93,7 +93,12 @@ fn fatal(code: &str, text: &str) -> Error {
         return Error::Config { detail: format!("the server denies a right: {detail}; {hint}") };
     }
     if matches!(code, "WRONGPASS" | "NOAUTH") || text.contains("invalid username-password") {
-        return Error::Config { detail: format!("the server wants another password: {detail}; see the URL") };
+        return Error::Config {
+            detail: format!("the server wants another password: {detail}; see the URL, or the option password_file"),
+        };
+    }
+    if code == "DENIED" {
+        return Error::Config { detail: format!("the server lets nobody in from other machines: {detail}") };
     }
     if code == "WRONGTYPE" || text.contains("WRONGTYPE") {
         let hint = "a key under the limiter's name holds something else; choose another name, or delete the key";
@@ -112,9 +117,6 @@ fn fatal(code: &str, text: &str) -> Error {
 /// What an attempt to connect, or to ask anything before the first call, came to.
 pub(super) fn of_connect(error: &RedisError) -> StoreError {
     match error.kind() {
-        ErrorKind::AuthenticationFailed => StoreError::Fatal(Error::Config {
-            detail: format!("the server wants another password: {error}; see the URL"),
-        }),
         ErrorKind::InvalidClientConfig => StoreError::Fatal(Error::Config { detail: error.to_string() }),
         ErrorKind::Server(_) | ErrorKind::Extension => {
             let text = error.to_string();
@@ -123,23 +125,8 @@ pub(super) fn of_connect(error: &RedisError) -> StoreError {
                 _ => StoreError::away(text),
             }
         }
-        _ if !error.is_connection_dropped() && !error.is_timeout() => of_tls(error),
         _ => StoreError::away(error.to_string()),
     }
-}
-
-/// A certificate that is not trusted stays so; every other fault in connecting may pass.
-fn of_tls(error: &RedisError) -> StoreError {
-    let text = error.to_string();
-    let lower = text.to_lowercase();
-    let hint = if lower.contains("certificate") {
-        "have the system trust its authority, or name it in SSL_CERT_FILE"
-    } else if ["tls", "invalidcontenttype", "corrupt message"].iter().any(|word| lower.contains(word)) {
-        "does the server speak TLS on this port? (redis:// is without, rediss:// with)"
-    } else {
-        return StoreError::away(text);
-    };
-    StoreError::Fatal(Error::Config { detail: format!("{text}; {hint}") })
 }
 
 #[cfg(all(test, not(loom)))]

@@ -3,10 +3,10 @@
 use redis::{RedisError, ServerError, Value};
 
 use super::{decode, fault, keys, pubsub};
-use crate::store::{Answer, StoreError, Verb};
+use crate::store::{Answer, Call, StoreError};
 
-pub(crate) fn answer(verb: &Verb, value: Value) -> Result<Answer, String> {
-    decode::answer(verb, value).map_err(|garbled| garbled.to_string())
+pub(crate) fn answer(call: &Call, value: Value) -> Result<Answer, String> {
+    decode::answer(call, value).map_err(|garbled| garbled.to_string())
 }
 
 pub(crate) fn message(payload: &[u8]) -> Option<decode::Message> {

@@ -1,17 +1,18 @@
 //! The names of keys and channels.
 
-/// The five keys of a limiter, in the order in which the scripts take them. They share one hash tag, so that they live
-/// in one cluster slot.
+use std::borrow::Cow;
+
+/// What is behind the braces of the five keys of a limiter, in the order in which the scripts take them.
+pub(super) const PARTS: [&str; 5] = ["", ":queue", ":held", ":tickets", ":instances"];
+
+/// The keys of a limiter. They share one hash tag, so that they live in one cluster slot.
 pub(super) fn keys_of(limiter: &str) -> [String; 5] {
-    let hash = format!("fq:{{{}}}", encode(limiter));
-    let other = |part: &str| format!("{hash}:{part}");
-    let rest = [other("queue"), other("held"), other("tickets"), other("instances")];
-    let [queue, held, tickets, instances] = rest;
-    [hash, queue, held, tickets, instances]
+    let tag = hash_tag(limiter);
+    PARTS.map(|part| format!("fq:{{{tag}}}{part}"))
 }
 
 /// What decides about the slot of all these keys: it stands between their braces.
-pub(super) fn hash_tag(limiter: &str) -> String {
+pub(super) fn hash_tag(limiter: &str) -> Cow<'_, str> {
     encode(limiter)
 }
 
@@ -31,8 +32,11 @@ pub(super) fn limiter_in(key: &str) -> Option<String> {
 }
 
 /// Braces in a name must not move its slot, and no two names may share a key.
-fn encode(name: &str) -> String {
-    name.replace('%', "%25").replace('{', "%7B").replace('}', "%7D")
+fn encode(name: &str) -> Cow<'_, str> {
+    if !name.contains(['%', '{', '}']) {
+        return name.into();
+    }
+    name.replace('%', "%25").replace('{', "%7B").replace('}', "%7D").into()
 }
 
 #[cfg(all(test, not(loom)))]

@@ -16,11 +16,13 @@ use crossbeam_channel::{Receiver, RecvTimeoutError};
 use redis::Connection;
 
 use super::connect::{Tested, at, info_of_the_only_one, not_alone, self_test, server_info};
+use super::fault;
 use super::keys::channel_of;
 use super::line::Open;
 use super::node::Node;
 use super::round::{Round, Said};
 use super::router::Router;
+use super::server_time::ServerTime;
 use super::url::Address;
 use crate::jitter;
 use crate::store::{Call, Reply, StoreError, Verb};
@@ -181,8 +183,10 @@ impl Link {
                 Tested::NotHere => {} // the first calls will tell where to go
             }
         }
+        let time =
+            ServerTime::ask(&mut connection).map_err(|error| at(&self.node.address, fault::of_connect(&error)))?;
         let generation = self.router.generations.fetch_add(1, Ordering::Relaxed) + 1;
-        Ok(Open { connection, run_id, generation, read_timeout: options.io_timeout })
+        Ok(Open { connection, run_id, time, generation, read_timeout: options.io_timeout })
     }
 
     fn fail(&self, batch: Vec<Errand>) {

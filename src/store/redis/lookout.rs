@@ -84,6 +84,7 @@ pub(super) fn better(best: Option<Told>, other: Told) -> Option<Told> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::store::redis::Access;
 
     fn told(epoch: u64, settled: bool, by: u16) -> Told {
         (View { epoch, settled, parts: Vec::new() }, Address::at("h", by))
@@ -99,7 +100,8 @@ mod tests {
     #[test]
     fn each_is_asked_once_and_the_good_one_first() {
         let second = Duration::from_secs(1);
-        let options = RedisOptions::parse("redis-cluster://h:1,h:2,h:3", second, second, false).expect("a URL");
+        let options = RedisOptions::parse("redis-cluster://h:1,h:2,h:3", Access::default(), (second, second), false)
+            .expect("a URL");
         let mut lookout = Lookout::new(options);
         let nodes = |ports: &[u16]| ports.iter().map(|port| Address::at("h", *port)).collect::<Vec<_>>();
         assert_eq!(lookout.in_turn(&nodes(&[4, 1]), &nodes(&[1, 2])), nodes(&[1, 2, 4]));

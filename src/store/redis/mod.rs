@@ -1,13 +1,16 @@
 //! Limiters in Redis, shared by every process of a cluster. Each verb is one Lua script (`lua/`). From a call to its
 //! server:
 //!
-//! - `url`: what the URL says: one server, a Redis Cluster, or sentinels that know the master.
+//! - `url`: what the URL says: one server, a Redis Cluster, or sentinels that know the master; `access`: how to be let in
+//!   there; `tls`; `greeting`; `connect`.
 //! - [`router`]: which [`node`] a limiter lives on, by a [`map`] that the [`scout`] keeps true (`lookout`, `cluster`,
 //!   `sentinel`: whom it asks; `slots`: what they tell).
 //! - [`link`]: a node's thread, with one pipelined connection; `round`: one write of calls and the reading of their
-//!   answers (`encode`, `decode`, `fault`); `line`, `inline`: a caller may carry out its call itself.
+//!   answers (`passes`, `encode`, `decode`, `fault`); `line`, `inline`: a caller may carry out its call itself;
+//!   [`server_time`]: when a command was sent.
 //! - [`pubsub`]: grants arrive over a connection of their own; `probe`: whether that is alive.
 
+mod access;
 mod acl;
 #[doc(hidden)]
 pub mod bench_support;
@@ -19,6 +22,7 @@ mod examine;
 mod fault;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
+mod greeting;
 mod inline;
 mod keys;
 mod line;
@@ -26,6 +30,7 @@ mod link;
 mod lookout;
 mod map;
 mod node;
+mod passes;
 mod probe;
 mod pubsub;
 mod round;
@@ -33,9 +38,11 @@ mod router;
 mod scout;
 mod script;
 mod sentinel;
+mod server_time;
 mod slots;
 #[cfg(all(test, not(loom)))]
 pub(crate) mod test_access;
+mod tls;
 mod url;
 
 use std::sync::{Arc, Weak};
@@ -44,6 +51,7 @@ use crossbeam_channel::Sender;
 use once_cell::sync::OnceCell;
 
 use self::url::Layout;
+pub(crate) use access::Access;
 pub use acl::redis_acl;
 pub(crate) use connect::RedisOptions;
 use link::Errand;

@@ -16,8 +16,10 @@ use super::url::Layout;
 use crate::jitter;
 use crate::store::StoreError;
 
-/// How often sentinels are asked when nothing seems wrong.
-const ROUND: Duration = Duration::from_secs(2);
+/// How often sentinels are asked when nothing seems wrong: as often as attempts to connect may be made for the shortest
+/// lease (an eighth of it), within these bounds.
+const SHORTEST_ROUND: Duration = Duration::from_millis(500);
+const LONGEST_ROUND: Duration = Duration::from_secs(2);
 
 /// So many looks in a row that bring only old news, in trouble, are not believed.
 const MOST_OLD_NEWS: u32 = 10;
@@ -117,8 +119,10 @@ impl Scout {
         if !matches!(self.router.options.layout(), Layout::Sentinel { .. }) || self.next_round > Instant::now() {
             return;
         }
-        self.next_round = Instant::now() + jitter::spread(ROUND);
-        self.wanted |= self.router.longest_pause(&|_| true).is_some();
+        let pause = self.router.longest_pause(&|_| true);
+        let round = pause.unwrap_or(LONGEST_ROUND).clamp(SHORTEST_ROUND, LONGEST_ROUND);
+        self.next_round = Instant::now() + jitter::spread(round);
+        self.wanted |= pause.is_some();
     }
 
     fn look(&mut self) {

@@ -1,7 +1,7 @@
 //! The Lua scripts, composed once: a line `--@include NAME` stands for the part `lua/lib/NAME.lua`.
 
 use crate::process::Made;
-use crate::store::Verb;
+use crate::store::{Call, Verb};
 
 /// A script as the server knows it.
 pub(super) struct Script {
@@ -14,13 +14,20 @@ pub(super) struct Script {
     pub sha: String,
 }
 
-const PARTS: [(&str, &str); 8] = [
+const PARTS: [(&str, &str); 15] = [
     ("load", include_str!("../../../lua/lib/load.lua")),
     ("config", include_str!("../../../lua/lib/config.lua")),
+    ("expect", include_str!("../../../lua/lib/expect.lua")),
     ("enter", include_str!("../../../lua/lib/enter.lua")),
     ("look", include_str!("../../../lua/lib/look.lua")),
+    ("renew", include_str!("../../../lua/lib/renew.lua")),
+    ("record", include_str!("../../../lua/lib/record.lua")),
     ("remind", include_str!("../../../lua/lib/remind.lua")),
     ("dispatch", include_str!("../../../lua/lib/dispatch.lua")),
+    ("ask", include_str!("../../../lua/lib/ask.lua")),
+    ("free", include_str!("../../../lua/lib/free.lua")),
+    ("withdraw", include_str!("../../../lua/lib/withdraw.lua")),
+    ("reply", include_str!("../../../lua/lib/reply.lua")),
     ("finish", include_str!("../../../lua/lib/finish.lua")),
     ("ticket", include_str!("../../../lua/lib/ticket.lua")),
 ];
@@ -40,6 +47,7 @@ scripts! {
     ACQUIRE = "acquire",
     RELEASE = "release",
     CANCEL = "cancel",
+    PARCEL = "parcel",
     PUT_BACK = "put_back",
     SYNC = "sync",
     RESTORE = "restore",
@@ -55,6 +63,8 @@ scripts! {
 impl Script {
     fn new(name: &'static str, text: &'static str) -> Self {
         let source = compose(text);
+        #[cfg(all(test, not(loom)))]
+        let source = crate::history::recorded(name, source);
         let sha = redis::Script::new(&source).get_hash().to_owned();
         Script {
             name,
@@ -69,6 +79,14 @@ impl Script {
     pub(super) fn commands(&self) -> std::collections::BTreeSet<&str> {
         let calls = self.source.split("call('").skip(1).chain(self.source.split("try('").skip(1));
         calls.filter_map(|rest| rest.split('\'').next()).collect()
+    }
+
+    /// One for a call, another for several.
+    pub(super) fn for_calls(calls: &[&Call]) -> &'static Script {
+        match calls {
+            [call] => Script::of(&call.verb),
+            _ => &PARCEL,
+        }
     }
 
     pub(super) fn of(verb: &Verb) -> &'static Script {

@@ -8,11 +8,12 @@ use std::collections::HashMap;
 
 use redis::{Connection, ConnectionLike};
 
+use super::access::Whom;
 use super::connect::{RedisOptions, at};
 use super::fault;
 use super::lookout::{PATIENCE, better};
 use super::slots::View;
-use super::url::{Address, Layout, moved_to};
+use super::url::{Address, Layout};
 use crate::Error;
 use crate::store::StoreError;
 
@@ -42,19 +43,13 @@ pub(super) fn look(
 fn ask(options: &RedisOptions, lines: &mut Lines, sentinel: &Address) -> Result<View, StoreError> {
     let mut line = match lines.remove(sentinel) {
         Some(line) if line.is_open() => line,
-        _ => connect(options, sentinel)?,
+        // TLS, where it is asked for, holds for the sentinels as well.
+        _ => options.connect_briefly(Whom::Sentinel, sentinel, options.connect_timeout.min(PATIENCE))?,
     };
     // A line that was cut in silence is connected anew the next time; another attempt now would cost its time again.
     let view = view_of(options, &mut line)?;
     lines.insert(sentinel.clone(), line);
     Ok(view)
-}
-
-/// TLS, where it is asked for, holds for the sentinels as well.
-fn connect(options: &RedisOptions, sentinel: &Address) -> Result<Connection, StoreError> {
-    let Layout::Sentinel { login, .. } = options.layout() else { return Err(StoreError::away("there is no sentinel")) };
-    let info = moved_to(&options.target.template, sentinel).set_redis_settings(login.clone());
-    options.connect_briefly(info, options.connect_timeout.min(PATIENCE))
 }
 
 fn view_of(options: &RedisOptions, line: &mut Connection) -> Result<View, StoreError> {

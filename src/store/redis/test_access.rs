@@ -2,48 +2,82 @@
 
 use redis::{Cmd, Value};
 
-use super::encode::{By, Sender};
-use super::fault::{self, Fault};
+pub(crate) use super::encode::By;
+use super::encode::{Sender, Sink};
+use super::passes::Said;
 use super::{decode, encode, keys};
 use crate::store::model::Caller;
-use crate::store::{Answer, Call, Notice, StoreError, Verb};
+use crate::store::{Answer, Call, Notice, StoreError};
 
 /// The command that carries out a call, with the script's source.
 pub(crate) fn command(call: &Call, caller: &Caller) -> Cmd {
-    encode::command(call, &sender(caller, false), By::Source)
+    words(&[call], &sender(caller, (false, false)), By::Source)
 }
 
-fn sender(caller: &Caller, probe: bool) -> Sender<'_> {
-    Sender { instance: &caller.instance, generation: caller.generation, run_id: &caller.run, probe, listens: false }
+fn words(calls: &[&Call], from: &Sender<'_>, by: By) -> Cmd {
+    let mut cmd = Cmd::new();
+    encode::command(calls, from, by, &mut cmd);
+    cmd
 }
 
-pub(crate) fn read(verb: &Verb, value: Value) -> Answer {
-    decode::answer(verb, value).expect("an answer as the script promises it")
-}
-
-/// The command as the link sends it: by the script's name, or by its source.
-pub(crate) fn sent(call: &Call, caller: &Caller, by_source: bool, probe: bool) -> Cmd {
-    encode::command(call, &sender(caller, probe), if by_source { By::Source } else { By::Sha })
-}
-
-/// What the link makes of an answer. `None`: the server does not know the script.
-pub(crate) fn judge(verb: &Verb, value: Value) -> Option<Result<Answer, StoreError>> {
-    match value {
-        Value::ServerError(error) => match fault::of_reply(&error) {
-            Fault::NoScript => None,
-            Fault::Reconnect(detail) => Some(Err(StoreError::away(detail))),
-            Fault::Redirect(to) => unreachable!("one server, which is no cluster's: {to:?}"),
-            Fault::Store(error) => Some(Err(error)),
-        },
-        value => Some(Ok(read(verb, value))),
+impl Sink for Cmd {
+    fn arg(&mut self, parts: &[&str]) {
+        Cmd::arg(self, parts.concat());
     }
 }
 
-pub(crate) use super::script::{files as script_files, with_other as scripts_with_other};
-
-pub(crate) fn script_name(verb: &Verb) -> &'static str {
-    super::script::Script::of(verb).name
+/// The same of one who listens to its channel on this server.
+pub(crate) fn command_of_listener(call: &Call, caller: &Caller) -> Cmd {
+    words(&[call], &sender(caller, (false, true)), By::Source)
 }
+
+/// The same of one who asks for a message to itself.
+pub(crate) fn probing_command(call: &Call, caller: &Caller) -> Cmd {
+    words(&[call], &sender(caller, (true, true)), By::Source)
+}
+
+fn sender(caller: &Caller, (probe, listens): (bool, bool)) -> Sender<'_> {
+    let Caller { instance, generation, run, sent } = caller;
+    Sender { instance, generation: *generation, run_id: run, probe, listens, sent: *sent }
+}
+
+pub(crate) fn read(call: &Call, value: Value) -> Answer {
+    decode::answer(call, value).expect("an answer as the script promises it")
+}
+
+/// The answers to a parcel, which was not sent back.
+pub(crate) fn read_all(calls: &[&Call], value: &Value) -> Vec<Answer> {
+    match calls {
+        [] => Vec::new(),
+        [call] => vec![read(call, value.clone())],
+        _ => read_parcel(calls, value).expect("it was not sent back"),
+    }
+}
+
+/// `None`: it was sent back.
+pub(crate) fn read_parcel(calls: &[&Call], value: &Value) -> Option<Vec<Answer>> {
+    if let Value::ServerError(error) = value {
+        panic!("{calls:?}: {} {:?}", error.code(), error.details());
+    }
+    decode::answers(calls, value).expect("answers as the script promises them")
+}
+
+/// The command as the link sends it; with a probe, and of one who listens.
+pub(crate) fn sent(calls: &[&Call], caller: &Caller, by: By, says: (bool, bool)) -> Cmd {
+    words(calls, &sender(caller, says), by)
+}
+
+/// What was said to each call of a round, by a server that is no cluster's.
+pub(crate) fn answers(passes: Passes) -> Vec<Result<Answer, StoreError>> {
+    let answer = |said| match said {
+        Said::Answer(answer) => answer,
+        Said::Elsewhere(to) => unreachable!("one server, which is no cluster's: {to:?}"),
+    };
+    passes.end().into_iter().map(answer).collect()
+}
+
+pub(crate) use super::passes::{Parcel, Passes};
+pub(crate) use super::script::{files as script_files, with_other as scripts_with_other};
 
 /// The limiter, its epoch, and what a message tells of it.
 pub(crate) fn told(text: &str) -> (String, u64, Vec<Notice>) {

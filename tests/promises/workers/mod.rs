@@ -16,8 +16,8 @@
 //! What happens to a permit is reported as `event`. Every report has the CLOCK_MONOTONIC nanosecond at which it was
 //! so: a grant is reported after it arrived, a release at the moment before it was sent.
 
-// The tests of the promises and those of faults compile this for themselves, and use a part of it.
-#![allow(dead_code)]
+// The tests of the promises, those of faults and the unit tests compile this for themselves, and use a part of it.
+#![allow(dead_code, unused_imports)]
 
 mod checks;
 mod inside;
@@ -94,9 +94,14 @@ pub struct Worker {
 impl Worker {
     /// Starts a worker and waits until it listens.
     pub fn start(setup: &Setup) -> Worker {
+        Worker::start_with(setup, &[])
+    }
+
+    /// The same, in an environment that has these besides.
+    pub fn start_with(setup: &Setup, environment: &[(&str, &str)]) -> Worker {
         let mut command = Command::new("/proc/self/exe");
-        command.args(["--exact", "workers::worker_entry", "--nocapture"]).env(SETUP, setup.encode());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.args(["--exact", &entry(), "--nocapture"]).env(SETUP, setup.encode());
+        command.envs(environment.iter().copied()).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("start a worker");
         let log = Arc::new(Mutex::new(Vec::new()));
         read_reports(BufReader::new(child.stdout.take().expect("a pipe")), log.clone());
@@ -176,6 +181,12 @@ impl Drop for Worker {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The test that is a worker, by the name that the test binary knows it by.
+fn entry() -> String {
+    let module = module_path!().split_once("::").expect("a module of the test binary").1;
+    format!("{module}::worker_entry")
 }
 
 /// Several workers with the same set-up.

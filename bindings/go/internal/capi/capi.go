@@ -148,6 +148,7 @@ type Info struct {
 	MaxWaitMS, LeaseMS, MaxHoldMS           uint64
 	GrantedTotal, Instances, Epoch          uint64
 	GraceMS, TypicalHoldMS, EstimateMS      uint64
+	OvershootTotal                          uint64
 }
 
 // LimiterStatus asks how a limiter stands. Blocks.
@@ -162,7 +163,7 @@ func LimiterStatus(limiter Handle) (Info, *Failure) {
 		MaxQueue: uint64(i.max_queue), MaxWaitMS: uint64(i.max_wait_ms), LeaseMS: uint64(i.lease_ms),
 		MaxHoldMS: uint64(i.max_hold_ms), GrantedTotal: uint64(i.granted_total), Instances: uint64(i.instances),
 		Epoch: uint64(i.epoch), GraceMS: uint64(i.grace_ms), TypicalHoldMS: uint64(i.typical_hold_ms),
-		EstimateMS: uint64(i.estimate_ms),
+		EstimateMS: uint64(i.estimate_ms), OvershootTotal: uint64(i.overshoot_total),
 	}, nil
 }
 

@@ -102,6 +102,7 @@ class LimiterInfo(Structure):
         ("grace_ms", c_uint64),
         ("typical_hold_ms", c_uint64),
         ("estimate_ms", c_uint64),
+        ("overshoot_total", c_uint64),
     ]
 
 

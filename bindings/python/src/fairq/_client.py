@@ -15,7 +15,7 @@ from ._config import config, option
 from ._errors import fail
 from ._library import fq
 from ._limiter import Limiter
-from ._units import drain_millis, duration, text
+from ._units import Path, drain_millis, duration, file_name, text
 
 _open_clients: weakref.WeakSet[Client] = weakref.WeakSet()
 
@@ -23,9 +23,14 @@ _open_clients: weakref.WeakSet[Client] = weakref.WeakSet()
 class Client:
     """One instance of fairq: it has a connection or two and a thread or two, however many limiters and waiters it has.
 
-    `url`: `memory:` for this process alone (`memory:NAME` is a world of its own), `redis://`, `rediss://` (TLS) or
-    `unix:///path/to/socket` for a cluster of processes. Connects with the first request; does not block. Times are
-    seconds, `None` is the default; see `fairq.OPTIONS`. Any thread may use it. A forked child opens one of its own.
+    `url`: `memory:` for this process alone (`memory:NAME` is a world of its own); for a cluster of processes `redis://host`
+    or `unix:///path/to/socket`, `redis-cluster://host:port,host:port` for a Redis Cluster,
+    `redis-sentinel://host:port,host:port/SERVICE` for a master that sentinels know, and each of these with `rediss` in the
+    place of `redis` by TLS. Connects with the first request; does not block. Times are seconds, `None` is the default; see
+    `fairq.OPTIONS`. Any thread may use it. A forked child opens one of its own.
+
+    `username`, with `password` or a `password_file`, is a login that does not stand in the URL. This file and those for TLS
+    (`tls_ca_file`, `tls_cert_file`, `tls_key_file`) are read for each connection, so that what is renewed is taken over.
 
     Closed by `close()`, by the end of a `with` or `async with` block, and at the interpreter's exit.
 
@@ -41,6 +46,13 @@ class Client:
         subscribe: Optional[bool] = None,
         max_tickets: Optional[int] = None,
         description: Optional[str] = None,
+        username: Optional[str] = None,
+        password: Optional[str] = None,
+        password_file: Optional[Path] = None,
+        sentinel_password_file: Optional[Path] = None,
+        tls_ca_file: Optional[Path] = None,
+        tls_cert_file: Optional[Path] = None,
+        tls_key_file: Optional[Path] = None,
     ) -> None:
         self._handle = 0
         self._generation = _process.generation
@@ -50,6 +62,13 @@ class Client:
             "subscribe": option(subscribe, "subscribe"),
             "max_tickets": option(max_tickets, "max_tickets"),
             "description": option(description, "description"),
+            "username": option(username, "username"),
+            "password": option(password, "password"),
+            "password_file": option(password_file, "password_file", file_name),
+            "sentinel_password_file": option(sentinel_password_file, "sentinel_password_file", file_name),
+            "tls_ca_file": option(tls_ca_file, "tls_ca_file", file_name),
+            "tls_cert_file": option(tls_cert_file, "tls_cert_file", file_name),
+            "tls_key_file": option(tls_key_file, "tls_key_file", file_name),
         }
         place, client, error = text(url, "url"), _abi.Handle(), _abi.Handle()
         with config(options) as settings:

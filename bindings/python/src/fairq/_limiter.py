@@ -59,6 +59,8 @@ class Status:
     """Mean time a permit is held; `None` while not known."""
     estimate: Optional[float]
     """How long a newcomer is likely to wait; `None` while not known."""
+    overshoot_total: int
+    """Cost that came back over the limit after losses of state, since the limiter came to be."""
 
 
 def _status(name: str, info: _abi.LimiterInfo) -> Status:
@@ -79,6 +81,7 @@ def _status(name: str, info: _abi.LimiterInfo) -> Status:
         grace=seconds(info.grace_ms),
         typical_hold=seconds_if_known(info.typical_hold_ms),
         estimate=seconds_if_known(info.estimate_ms),
+        overshoot_total=info.overshoot_total,
     )
 
 

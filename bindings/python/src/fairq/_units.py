@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 from functools import lru_cache
-from typing import NamedTuple, Optional
+from typing import NamedTuple, Optional, Union
 
 from . import _abi
 from ._errors import Invalid
 
 _MAX_COUNT = (1 << 64) - 1
+
+Path = Union[str, "os.PathLike[str]"]
+"""A file, as a caller may name it."""
 
 
 def _millis(seconds: float, what: str) -> float:
@@ -64,6 +68,14 @@ def text(value: str, what: str) -> bytes:
         return value.encode()
     except (AttributeError, UnicodeEncodeError) as error:
         raise Invalid(f"{what}: {value!r} is no text that can be written in UTF-8") from error
+
+
+def file_name(path: Path, what: str) -> str:
+    """The name of a file as text."""
+    try:
+        return str(os.fspath(path))
+    except TypeError as error:
+        raise Invalid(f"{what}: {path!r} is no name of a file") from error
 
 
 def seconds(millis: int) -> float:

@@ -36,7 +36,7 @@ pub struct Cancels {
 }
 
 pub fn measure(bench: &mut Bench) -> Result<Cancels, Failure> {
-    let client = connect::client(bench.url)?;
+    let client = connect::client(bench.site)?;
     let limiter = super::open(&client, &bench.name("cancels"), 1)?;
     let held = limiter.acquire(&Request::new())?;
     let completions = Completions::new();

@@ -25,7 +25,7 @@ impl<'a> Fleet<'a> {
     /// Starts a process for each plan; they are connected when this returns, and wait for `go`.
     pub fn start(bench: &Bench<'a>, plans: &[Plan]) -> Result<Fleet<'a>, Failure> {
         let (sender, said) = unbounded();
-        let start = |(index, plan): (usize, &Plan)| Worker::start(index, bench.url, &plan.arguments(), sender.clone());
+        let start = |(index, plan): (usize, &Plan)| Worker::start(index, bench.site, &plan.arguments(), sender.clone());
         let workers = Team(plans.iter().enumerate().map(start).collect::<Result<_, _>>()?);
         let patience = super::patience(plans.iter().map(|plan| plan.tickets).sum());
         let fleet = Fleet { workers, said, signals: bench.signals, patience };

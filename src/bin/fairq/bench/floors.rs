@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::Bench;
 use crate::clock;
 use crate::exit::{Failure, SOFTWARE};
-use crate::server::{self, Server};
+use crate::server::{self, Server, patient};
 
 const PUBLISH: &str = "return redis.call('PUBLISH', KEYS[1], ARGV[1])";
 /// Calls before measuring, so that caches and connections are warm.
@@ -45,7 +45,7 @@ pub fn measure(bench: &mut Bench) -> Result<Floors, Failure> {
     let messages = publish_to_reception(bench)?;
     let seconds = bench.seconds_up_to(3.0).as_secs_f64();
     let before = bench.server.scripts()?;
-    let ceiling = fairq::bench_support::pipelined_ceiling(bench.url, bench.args.waiters, seconds)?;
+    let ceiling = fairq::bench_support::pipelined_ceiling(&patient(bench.site)?, bench.args.waiters, seconds)?;
     Ok(Floors {
         evalsha_mean_us: round_trips.mean() / 1e3,
         evalsha_p50_us: micros(&round_trips, 0.5),
@@ -90,7 +90,7 @@ fn publish_to_reception(bench: &mut Bench) -> Result<Histogram<u64>, Failure> {
     let channel = format!("fq:bench:{}", std::process::id());
     let sha = bench.server.load(PUBLISH)?;
     let (received, receptions) = crossbeam_channel::bounded::<u64>(1);
-    let mut listener = Server::connect(bench.url)?;
+    let mut listener = Server::connect(bench.site)?;
     listener.conn.set_read_timeout(Some(MESSAGE))?;
     let (subscribed, ready) = crossbeam_channel::bounded::<()>(0);
     let subscriber_channel = channel.clone();

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::Bench;
 use crate::exit::Failure;
+use crate::server::patient;
 use crate::term::Table;
 
 const INSTANCES: usize = 10;
@@ -41,7 +42,7 @@ struct Row {
 pub fn measure(bench: &mut Bench) -> Result<Line, Failure> {
     let lengths = [10, 100, 1_000, 10_000, 100_000, 1_000_000].into_iter().filter(|n| *n <= bench.args.longest);
     let lengths: Vec<u64> = lengths.collect();
-    let mut crowd = Crowd::open(bench.url, INSTANCES, LIMIT)?;
+    let mut crowd = Crowd::open(&patient(bench.site)?, INSTANCES, LIMIT)?;
     let empty = bench.server.used_memory()?;
     let rows = lengths.into_iter().map(|waiting| row(bench, &mut crowd, waiting, empty));
     Ok(Line { rows: rows.collect::<Result<_, _>>()? })

@@ -49,7 +49,7 @@ pub fn measure(bench: &mut Bench) -> Result<Names, Failure> {
 }
 
 fn row(bench: &mut Bench, names: u64) -> Result<Row, Failure> {
-    let client = connect::client(bench.url)?;
+    let client = connect::client(bench.site)?;
     let (memory, usage, start) = (bench.server.used_memory()?, Usage::now(), Instant::now());
     let open = |name| super::open(&client, &bench.name(&format!("name-{names}-{name}")), 100);
     let limiters = (0..names).map(open).collect::<Result<Vec<Limiter>, _>>()?;

@@ -11,6 +11,7 @@ use fairq::{Completion, Completions, Limiter, Permit, Request, Ticket, TicketSta
 
 use super::usage::Usage;
 use crate::exit::{Failure, Outcome};
+use crate::site::Site;
 use crate::{clock, connect, signals, term};
 
 /// How often orders are looked for while nothing is granted.
@@ -59,10 +60,10 @@ impl Plan {
 }
 
 /// Orders by stdin: `go`, `usage`, `stop`. The end of stdin is the order to leave.
-pub fn work(url: Option<&str>, args: &Args) -> Outcome {
+pub fn work(site: &Site, args: &Args) -> Outcome {
     signals::leave_to_parent();
-    let url = connect::shared_url(url)?;
-    let clients = (0..args.clients).map(|_| connect::client(url)).collect::<Result<Vec<_>, _>>()?;
+    let site = site.must_be_shared()?;
+    let clients = (0..args.clients).map(|_| connect::client(site)).collect::<Result<Vec<_>, _>>()?;
     clients.iter().take(1).try_for_each(|client| client.check().map(drop))?;
     let open = |client| super::open(client, &args.name, args.limit);
     let limiters = clients.iter().map(open).collect::<Result<_, _>>()?;

@@ -13,6 +13,7 @@ use crate::audit::LimitChange;
 use crate::clock;
 use crate::exit::{Failure, SOFTWARE};
 use crate::signals::Signal;
+use crate::site::Site;
 use crate::workers::{Said, Team, Worker};
 
 /// Between two requests of a burst, so that they arrive in the order of their numbers.
@@ -38,14 +39,14 @@ pub struct Stage<'a> {
 }
 
 impl Crew {
-    pub fn assemble(url: &str, limiter: &Limiter, processes: usize) -> Result<Crew, Failure> {
+    pub fn assemble(site: &Site, limiter: &Limiter, processes: usize) -> Result<Crew, Failure> {
         if processes == 0 {
             let (events, reported) = unbounded();
             return Ok(Crew::Threads(Office::new(limiter.clone(), events), reported));
         }
         let (said, heard) = unbounded();
         let arguments = ["demo-worker".to_string(), limiter.name().to_string()];
-        let start = |index| Worker::start(index, url, &arguments, Sender::clone(&said));
+        let start = |index| Worker::start(index, site, &arguments, Sender::clone(&said));
         let workers = Team((0..processes).map(start).collect::<Result<_, _>>()?);
         for _ in 0..processes {
             match heard.recv_timeout(PATIENCE) {

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::{Ending, Request};
 use crate::exit::{Failure, Outcome};
+use crate::site::Site;
 use crate::{clock, connect, signals, term};
 
 /// The arguments of a worker process.
@@ -124,9 +125,9 @@ impl Office {
 }
 
 /// A worker process: orders by stdin, events by stdout, both JSON lines. The end of stdin is the order to leave.
-pub fn work(url: Option<&str>, args: &Args) -> Outcome {
+pub fn work(site: &Site, args: &Args) -> Outcome {
     signals::leave_to_parent();
-    let client = connect::client(connect::shared_url(url)?)?;
+    let client = connect::client(site.must_be_shared()?)?;
     let limiter = super::open(&client, &args.name)?;
     let (events, reported) = unbounded::<Event>();
     thread::Builder::new().name("reports".into()).spawn(move || {

@@ -9,6 +9,7 @@ use super::{Finding, Grade};
 use crate::clock;
 use crate::exit::{Failure, UNAVAILABLE};
 use crate::server::{self, Server};
+use crate::site::Site;
 use crate::term::nanos;
 
 /// The oldest version that the scripts are written for.
@@ -82,9 +83,9 @@ pub fn memory(server: &mut Server) -> Result<Vec<Finding>, Failure> {
 
 /// A message to ourselves and back, which is how a waiting process learns of its grant at once. In a cluster it is heard on
 /// another master than it is published on.
-pub fn pubsub(server: &mut Server, url: &str, index: usize) -> Result<Vec<Finding>, Failure> {
+pub fn pubsub(server: &mut Server, site: &Site, index: usize) -> Result<Vec<Finding>, Failure> {
     let channel = format!("fq:doctor:{}:{}", std::process::id(), clock::now_ns());
-    let mut listeners = Server::connect_all(url)?;
+    let mut listeners = Server::connect_all(site)?;
     let another = (index + 1).checked_rem(listeners.len()).ok_or_else(|| Failure::new(UNAVAILABLE, "no master"))?;
     let mut listener = listeners.swap_remove(another);
     listener.conn.set_read_timeout(Some(MESSAGE))?;

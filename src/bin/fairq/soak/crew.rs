@@ -6,6 +6,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use super::ledger::{Broken, Ledger};
 use crate::exit::Failure;
+use crate::site::Site;
 use crate::workers::{Said, Team, Worker};
 
 pub struct Crew {
@@ -16,18 +17,18 @@ pub struct Crew {
     done: HashSet<usize>,
     pub said: Receiver<Said>,
     sender: Sender<Said>,
-    url: String,
+    site: Site,
     seed: u64,
     name: String,
     started: usize,
 }
 
 impl Crew {
-    pub fn start(url: &str, processes: u64, seed: u64, name: &str) -> Result<Crew, Failure> {
+    pub fn start(site: &Site, processes: u64, seed: u64, name: &str) -> Result<Crew, Failure> {
         let (sender, said) = unbounded();
         let (team, numbers, done) = (Team(Vec::new()), Vec::new(), HashSet::new());
-        let (url, name, stopped) = (url.to_owned(), name.to_owned(), HashSet::new());
-        let mut crew = Crew { team, numbers, stopped, done, said, sender, url, seed, name, started: 0 };
+        let (site, name, stopped) = (site.clone(), name.to_owned(), HashSet::new());
+        let mut crew = Crew { team, numbers, stopped, done, said, sender, site, seed, name, started: 0 };
         for _ in 0..processes {
             let worker = crew.hire()?;
             crew.team.0.push(worker);
@@ -41,7 +42,7 @@ impl Crew {
         self.started += 1;
         let seed = self.seed.wrapping_mul(10_007).wrapping_add(self.started as u64) % 1_000_000_007;
         let arguments = ["soak-worker".to_owned(), self.name.clone(), seed.to_string()];
-        Worker::start(self.started, &self.url, &arguments, self.sender.clone())
+        Worker::start(self.started, &self.site, &arguments, self.sender.clone())
     }
 
     /// The outer error ends the run, the inner one is a promise.

@@ -8,10 +8,11 @@ use super::proxy::Proxy;
 use super::script::{Dice, Fault};
 use crate::exit::Failure;
 use crate::server::Server;
+use crate::site::Site;
 
 pub struct Faults {
     dice: Dice,
-    url: String,
+    site: Site,
     /// Only where the address is understood by it.
     proxy: Option<Proxy>,
     next_at: Instant,
@@ -22,17 +23,17 @@ pub struct Faults {
 }
 
 impl Faults {
-    pub fn new(url: &str, dice: Dice) -> Result<Faults, Failure> {
-        let proxy = Proxy::before(url)?;
-        let admin = Server::connect(url)?;
-        let url = proxy.as_ref().map_or(url, |proxy| &proxy.url).to_owned();
+    pub fn new(site: &Site, dice: Dice) -> Result<Faults, Failure> {
+        let proxy = Proxy::before(site.url())?;
+        let admin = Server::connect(site)?;
+        let site = proxy.as_ref().map_or_else(|| site.clone(), |proxy| site.by(&proxy.url));
         let next_at = Instant::now() + Duration::from_secs(1);
-        Ok(Faults { dice, url, proxy, next_at, standing: Vec::new(), made: 0, admin })
+        Ok(Faults { dice, site, proxy, next_at, standing: Vec::new(), made: 0, admin })
     }
 
     /// Where the workers are to connect to.
-    pub fn url(&self) -> &str {
-        &self.url
+    pub fn site(&self) -> &Site {
+        &self.site
     }
 
     pub fn counts(&self) -> u64 {

@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use crate::exit::{Failure, UNAVAILABLE, USAGE};
 use crate::server::{Server, number};
+use crate::site::Site;
 
 const START: Duration = Duration::from_secs(20);
 
 /// Ends with the run.
 pub struct OwnServer {
     child: Child,
-    url: String,
+    site: Site,
 }
 
 impl OwnServer {
@@ -26,20 +27,20 @@ impl OwnServer {
             Failure::new(USAGE, format_args!("no --url given, and redis-server does not start: {error}"))
                 .hint("give a Redis server by --url redis://HOST or in FAIRQ_URL, and --faults if it may be disturbed")
         })?;
-        let mut server = OwnServer { child, url: format!("redis://127.0.0.1:{port}") };
+        let mut server = OwnServer { child, site: Site::open_to_all(format!("redis://127.0.0.1:{port}")) };
         server.await_answer()?;
         Ok(server)
     }
 
-    pub fn url(&self) -> &str {
-        &self.url
+    pub fn site(&self) -> &Site {
+        &self.site
     }
 
     /// Somebody else may have taken the port meanwhile: it has to be our child that answers.
     fn await_answer(&mut self) -> Result<(), Failure> {
         let start = Instant::now();
         while start.elapsed() < START && matches!(self.child.try_wait(), Ok(None)) {
-            let info = Server::connect(&self.url).and_then(|mut server| server.info("server"));
+            let info = Server::connect(&self.site).and_then(|mut server| server.info("server"));
             if info.is_ok_and(|info| number(&info, "process_id") == Some(self.child.id().into())) {
                 return Ok(());
             }

@@ -19,10 +19,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fairq::{Client, Completions, Error, Limiter, Permit, Request};
+use fairq::{Completions, Error, Limiter, Permit, Request};
 
 use super::script::{Dice, Wish};
 use crate::exit::Outcome;
+use crate::site::Site;
 use crate::{clock, connect, signals, term};
 
 const THREADS: u64 = 4;
@@ -40,10 +41,10 @@ pub struct Args {
     seed: u64,
 }
 
-pub fn work(url: Option<&str>, args: &Args) -> Outcome {
+pub fn work(site: &Site, args: &Args) -> Outcome {
     signals::leave_to_parent();
-    let url = connect::shared_url(url)?;
-    let client = Client::builder(url).io_timeout(IO_TIMEOUT).connect_timeout(IO_TIMEOUT).open()?;
+    let builder = site.must_be_shared()?.builder()?;
+    let client = builder.io_timeout(IO_TIMEOUT).connect_timeout(IO_TIMEOUT).open()?;
     let limiters = super::limiters(&client, &args.name)?;
     let over = Arc::new(AtomicBool::new(false));
     let order = over.clone();

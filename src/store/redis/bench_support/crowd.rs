@@ -4,23 +4,21 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use redis::{Connection, Value};
 
 use super::super::connect::{RedisOptions, server_info};
-use super::super::encode::{By, Sender, command};
+use super::super::encode::{By, Sender, pack};
 use super::super::keys::{channel_of, keys_of};
 use super::super::script::Script;
 use super::super::{decode, examine, fault};
-use super::to_error;
-use crate::Error;
+use super::{of_server, to_error};
 use crate::settings::{Declaration, Settings, UNBOUNDED};
 use crate::store::{Answer, Call, Header, Notice, StoreError, TicketNo, Verb, Verdict};
+use crate::{ClientBuilder, Error};
 
 /// Calls in one write: more would only fill buffers.
 const PIPELINE: usize = 200;
-const TIMEOUT: Duration = Duration::from_secs(30);
 /// So many of its first tickets does an instance name in a sync, as the engine does.
 const HEADS: usize = 16;
 
@@ -49,6 +47,7 @@ pub struct Crowd {
     limiter: Arc<str>,
     declaration: Arc<Declaration>,
     epoch: u64,
+    version: u64,
     limit: u64,
     next_no: TicketNo,
     waiting: VecDeque<TicketNo>,
@@ -64,8 +63,8 @@ impl Crowd {
     ///
     /// # Errors
     /// Whatever keeps the server from answering.
-    pub fn open(url: &str, instances: usize, limit: u64) -> Result<Crowd, Error> {
-        let options = RedisOptions::parse(url, TIMEOUT, TIMEOUT, false)?;
+    pub fn open(at: &ClientBuilder, instances: usize, limit: u64) -> Result<Crowd, Error> {
+        let options = of_server(at)?;
         let instances = instances.clamp(1, limit.clamp(1, PIPELINE as u64) as usize); // so that all are in the first write
         let mut crowd = Crowd::connect(&options, instances, limit).map_err(to_error)?;
         crowd.pipelined(Deed::Enqueue, limit)?;
@@ -94,6 +93,7 @@ impl Crowd {
             limiter: limiter.into(),
             declaration: Arc::new(declaration),
             epoch: 0,
+            version: 0,
             limit,
             next_no: 1,
             waiting: VecDeque::new(),
@@ -183,7 +183,7 @@ impl Crowd {
         self.turns += 1;
         let near = self.waiting.iter().take(HEADS * self.instances.len());
         let heads = near.copied().filter(|no| self.owner(*no) == instance).take(HEADS).collect();
-        (instance, Verb::Sync { version: 0, heads })
+        (instance, Verb::Sync { version: self.version, heads })
     }
 
     fn owner(&self, no: TicketNo) -> usize {
@@ -198,7 +198,7 @@ impl Crowd {
         for (_, call) in &calls {
             let value = self.connection.recv_response().map_err(|e| fault::of_connect(&e))?;
             let answer = read(call, value)?;
-            self.epoch = answer.epoch;
+            (self.epoch, self.version) = (answer.epoch, answer.version);
             self.take(&call.verb, answer);
         }
         while (self.held.len() as u64) < self.limit && !self.waiting.is_empty() {
@@ -209,7 +209,8 @@ impl Crowd {
 
     fn call(&self, verb: Verb) -> Call {
         // With the first write they come as newcomers who have nothing to lose.
-        let header = Header { epoch: self.epoch, bare: self.epoch == 0, declaration: self.declaration.clone() };
+        let (epoch, version) = (self.epoch, self.version);
+        let header = Header { epoch, bare: epoch == 0, version, declaration: self.declaration.clone() };
         Call { limiter: self.limiter.clone(), header, verb }
     }
 
@@ -223,8 +224,8 @@ impl Crowd {
             }
             let (probe, listens) = (false, false);
             let instance = &self.instances[*by];
-            let from = Sender { instance, generation: 1, run_id: &self.run_id, probe, listens };
-            command(call, &from, if known { By::Sha } else { By::Source }).write_packed_command(&mut bytes);
+            let from = Sender { instance, generation: 1, run_id: &self.run_id, probe, listens, sent: u64::MAX };
+            pack(&[call], &from, if known { By::Sha } else { By::Source }, &mut bytes);
         }
         bytes
     }
@@ -275,7 +276,7 @@ fn read(call: &Call, value: Value) -> Result<Answer, StoreError> {
     if let Value::ServerError(error) = &value {
         return Err(server(format_args!("{} {}", error.code(), error.details().unwrap_or_default())));
     }
-    let answer = decode::answer(&call.verb, value).map_err(server)?;
+    let answer = decode::answer(call, value).map_err(server)?;
     match answer.verdict {
         Verdict::Resync => Err(server("the state was lost during the measurement")),
         _ => Ok(answer),

@@ -43,7 +43,7 @@ final class Abi {
 
     /** {@code fq_limiter_info}. */
     static final class Info {
-        static final int SIZE = 120;
+        static final int SIZE = 128;
         static final int PAUSED = 4;
         static final int LIMIT = 8;
         static final int USED = 16;
@@ -59,6 +59,7 @@ final class Abi {
         static final int GRACE_MS = 96;
         static final int TYPICAL_HOLD_MS = 104;
         static final int ESTIMATE_MS = 112;
+        static final int OVERSHOOT_TOTAL = 120;
 
         private Info() {}
     }

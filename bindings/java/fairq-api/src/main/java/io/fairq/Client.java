@@ -30,8 +30,10 @@ public final class Client implements AutoCloseable {
     /**
      * Opens a client. It connects with the first request. Does not block, but that the first one loads the shared library.
      *
-     * @param url {@code memory:} for this process alone ({@code memory:NAME} is a world of its own), {@code redis://},
-     *     {@code rediss://} (TLS) or {@code unix:///path/to/socket} for a cluster of processes
+     * @param url {@code memory:} for this process alone ({@code memory:NAME} is a world of its own); for a cluster of processes
+     *     {@code redis://host} or {@code unix:///path/to/socket}, {@code redis-cluster://host:port,host:port} for a Redis
+     *     Cluster, {@code redis-sentinel://host:port,host:port/SERVICE} for a master that sentinels know, and each of these
+     *     with {@code rediss} in the place of {@code redis} by TLS
      * @param options options of the client
      * @return an open client
      * @throws InvalidException for what means nothing

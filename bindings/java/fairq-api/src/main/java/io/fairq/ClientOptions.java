@@ -1,5 +1,6 @@
 package io.fairq;
 
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.Executor;
@@ -76,6 +77,78 @@ public final class ClientOptions {
      */
     public ClientOptions description(String description) {
         return option("description", description);
+    }
+
+    /**
+     * The user to log in as, unless the URL names one.
+     *
+     * @param username a name
+     * @return these options and this one
+     */
+    public ClientOptions username(String username) {
+        return option("username", username);
+    }
+
+    /**
+     * The password, unless the URL or a file has it.
+     *
+     * @param password a password
+     * @return these options and this one
+     */
+    public ClientOptions password(String password) {
+        return option("password", password);
+    }
+
+    /**
+     * A file that holds the password and nothing else. It is read for each connection, so that a changed one is taken over
+     * without a restart.
+     *
+     * @param path where it is
+     * @return these options and this one
+     */
+    public ClientOptions passwordFile(Path path) {
+        return option("password_file", path.toString());
+    }
+
+    /**
+     * As {@link #passwordFile}, for the login of sentinels.
+     *
+     * @param path where it is
+     * @return these options and this one
+     */
+    public ClientOptions sentinelPasswordFile(Path path) {
+        return option("sentinel_password_file", path.toString());
+    }
+
+    /**
+     * With {@code rediss://}: the authorities to trust in the place of those that the system trusts. Like the other two it is
+     * read for each connection.
+     *
+     * @param path a PEM file
+     * @return these options and this one
+     */
+    public ClientOptions tlsCaFile(Path path) {
+        return option("tls_ca_file", path.toString());
+    }
+
+    /**
+     * With {@code rediss://}: this client's certificate, for servers that want one.
+     *
+     * @param path a PEM file
+     * @return these options and this one
+     */
+    public ClientOptions tlsCertFile(Path path) {
+        return option("tls_cert_file", path.toString());
+    }
+
+    /**
+     * The private key of the certificate in {@link #tlsCertFile}.
+     *
+     * @param path a PEM file, not encrypted; it may be the same
+     * @return these options and this one
+     */
+    public ClientOptions tlsKeyFile(Path path) {
+        return option("tls_key_file", path.toString());
     }
 
     /**

@@ -23,6 +23,7 @@ import java.util.OptionalLong;
  * @param grace for how long nobody is admitted yet, after a loss of state; zero in quiet times
  * @param typicalHold mean time a permit is held; empty while not known
  * @param estimate how long a newcomer is likely to wait; empty while not known
+ * @param overshootTotal cost that came back over the limit after losses of state, since the limiter came to be
  */
 public record LimiterStatus(
         String name,
@@ -40,7 +41,8 @@ public record LimiterStatus(
         long epoch,
         Duration grace,
         Optional<Duration> typicalHold,
-        Optional<Duration> estimate) {
+        Optional<Duration> estimate,
+        long overshootTotal) {
 
     /** From the {@code fq_limiter_info} that is there. */
     static LimiterStatus read(String name, Scratch info) {
@@ -61,6 +63,7 @@ public record LimiterStatus(
                 info.int64(Abi.Info.EPOCH),
                 Duration.ofMillis(info.int64(Abi.Info.GRACE_MS)),
                 Millis.known(info.int64(Abi.Info.TYPICAL_HOLD_MS)),
-                Millis.known(info.int64(Abi.Info.ESTIMATE_MS)));
+                Millis.known(info.int64(Abi.Info.ESTIMATE_MS)),
+                info.int64(Abi.Info.OVERSHOOT_TOTAL));
     }
 }

@@ -52,8 +52,11 @@ record Settings(Map<String, String> values) {
         scratch.check(fq().configSet(config, at, keyLen, at + keyLen, both.length - keyLen, scratch.error()));
     }
 
+    /** Without passwords. */
     @Override
     public String toString() {
-        return values.toString();
+        Map<String, String> shown = new LinkedHashMap<>(values);
+        shown.computeIfPresent("password", (key, password) -> "***");
+        return shown.toString();
     }
 }

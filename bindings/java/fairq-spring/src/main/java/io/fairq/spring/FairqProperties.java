@@ -8,7 +8,8 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 /**
  * What {@code fairq.*} in the configuration means. Keys that there are not are refused.
  *
- * @param url Where the store is: memory: (this process alone), redis://, rediss:// or unix:///path. The environment variable
+ * @param url Where the store is: memory: (this process alone), redis://host, redis-cluster://host:port,host:port,
+ *     redis-sentinel://host:port,host:port/SERVICE, each also with rediss (TLS), or unix:///path. The environment variable
  *     FAIRQ_URL says it too.
  * @param drain How long what is held at shutdown may be held still. Keep it below spring.lifecycle.timeout-per-shutdown-phase.
  * @param client Options of the client.
@@ -34,9 +35,35 @@ public record FairqProperties(
      * @param connectTimeout How long an attempt to connect may take; 2s by default.
      * @param ioTimeout How long the server may take to answer before the connection is given up; 2s by default.
      * @param subscribe Whether to listen for grants by Pub/Sub, as by default; without, only polling finds them.
+     * @param maxTickets How many requests and permits this process may have at once; 100000 by default.
      * @param description What operators see of this instance; by default the host and the process id.
+     * @param username The user to log in as, unless the URL names one.
+     * @param password The password, unless the URL or a file has it.
+     * @param passwordFile A file with the password, read for each connection: a changed one is taken over.
+     * @param sentinelPasswordFile The same for the login of sentinels.
+     * @param tlsCaFile With rediss://, the authorities to trust in the place of the system's (PEM).
+     * @param tlsCertFile With rediss://, this client's certificate, for servers that want one (PEM).
+     * @param tlsKeyFile The certificate's private key (PEM, not encrypted); may be the same file.
      */
-    public record OfClient(Duration connectTimeout, Duration ioTimeout, Boolean subscribe, String description) {}
+    public record OfClient(
+            Duration connectTimeout,
+            Duration ioTimeout,
+            Boolean subscribe,
+            Long maxTickets,
+            String description,
+            String username,
+            String password,
+            String passwordFile,
+            String sentinelPasswordFile,
+            String tlsCaFile,
+            String tlsCertFile,
+            String tlsKeyFile) {
+        /** Nothing of it, because of the password. */
+        @Override
+        public String toString() {
+            return "OfClient";
+        }
+    }
 
     /**
      * What this process declares of a limiter; what is not given is as the library has it.

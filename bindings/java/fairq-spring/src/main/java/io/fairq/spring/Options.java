@@ -22,7 +22,16 @@ final class Options {
             options = given(options, client.connectTimeout(), ClientOptions::connectTimeout);
             options = given(options, client.ioTimeout(), ClientOptions::ioTimeout);
             options = given(options, client.subscribe(), ClientOptions::subscribe);
-            return given(options, client.description(), ClientOptions::description);
+            options = given(options, client.maxTickets(), ClientOptions::maxTickets);
+            options = given(options, client.description(), ClientOptions::description);
+            options = given(options, client.username(), ClientOptions::username);
+            options = given(options, client.password(), ClientOptions::password);
+            options = given(options, client.passwordFile(), (to, value) -> to.option("password_file", value));
+            options = given(
+                    options, client.sentinelPasswordFile(), (to, value) -> to.option("sentinel_password_file", value));
+            options = given(options, client.tlsCaFile(), (to, value) -> to.option("tls_ca_file", value));
+            options = given(options, client.tlsCertFile(), (to, value) -> to.option("tls_cert_file", value));
+            return given(options, client.tlsKeyFile(), (to, value) -> to.option("tls_key_file", value));
         });
     }
 

@@ -1,18 +1,26 @@
 package io.fairq.spring;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fairq.Client;
 import io.fairq.ClosedException;
+import io.fairq.ConfigurationException;
 import io.fairq.LimiterStatus;
+import io.fairq.Option;
+import io.fairq.OverloadedException;
 import io.fairq.Permit;
 import io.fairq.Request;
 import io.fairq.testing.Checks;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -66,6 +74,47 @@ class PropertiesTest {
                 });
     }
 
+    /** Every option of a client is a property, and reaches the library under its name. */
+    @Test
+    void everyOptionOfAClient() {
+        Set<String> properties = Arrays.stream(FairqProperties.OfClient.class.getRecordComponents())
+                .map(component -> component.getName().replaceAll("([A-Z])", "_$1").toLowerCase(Locale.ROOT))
+                .collect(Collectors.toSet());
+        assertThat(properties)
+                .isEqualTo(Option.all().stream()
+                        .filter(option -> option.scope() == Option.Scope.CLIENT)
+                        .map(Option::key)
+                        .collect(Collectors.toSet()));
+    }
+
+    @Test
+    void theNumberOfTickets() {
+        with("fairq.client.max-tickets=1", "fairq.limiters.one.limit=1").run(context -> {
+            var limiter = context.getBean(Limiters.class).get("one");
+            Permit held = limiter.acquire();
+            assertThatThrownBy(limiter::acquire).isInstanceOf(OverloadedException.class);
+            held.close();
+        });
+    }
+
+    @Test
+    void aLoginAndCertificates() {
+        with(
+                        "fairq.url=rediss://127.0.0.1:1",
+                        "fairq.client.username=app",
+                        "fairq.client.password-file=/nowhere/password",
+                        "fairq.client.tls-ca-file=/nowhere/ca.pem",
+                        "fairq.client.tls-cert-file=/nowhere/client.pem",
+                        "fairq.client.tls-key-file=/nowhere/client.key")
+                .run(context -> assertThatThrownBy(context.getBean(Client.class)::check)
+                        .isInstanceOf(ConfigurationException.class)
+                        .hasMessageContaining("/nowhere/password"));
+        with("fairq.url=redis://127.0.0.1:1", "fairq.client.password=s3cret").run(context -> {
+            assertThat(context.getBean(FairqProperties.class).toString()).doesNotContain("s3cret");
+            assertThatThrownBy(context.getBean(Client.class)::check).hasMessageNotContaining("s3cret");
+        });
+    }
+
     @Test
     void wordsForNoLimit() {
         with(
@@ -90,6 +139,9 @@ class PropertiesTest {
         "fairq.limiters[rag:chat].max-queue=many   | fairq.limiters[rag:chat] | max_queue",
         "fairq.limiters[rag:chat].max-wait=soon    | fairq.limiters[rag:chat] | max-wait",
         "fairq.client.io-timeout=-1s               | fairq.client             | io_timeout",
+        "fairq.client.tls-ca-file=/ca.pem          | fairq.client             | tls_ca_file",
+        "fairq.client.password=s3cret              | fairq.client             | password",
+        "fairq.client.sentinel-password-file=/f    | fairq.client             | sentinel_password_file",
         "fairq.url=http://redis                    | fairq.url                | http",
     })
     void mistakesAreNamed(String property, String where, String what) {
@@ -113,7 +165,7 @@ class PropertiesTest {
         with("fairq.limiters.rag:chat.limit=3").run(context -> {
             var limiters = context.getBean(Limiters.class);
             assertThat(limiters.get("ragchat").name()).isEqualTo("ragchat");
-            org.assertj.core.api.Assertions.assertThatThrownBy(() -> limiters.get("rag:chat"))
+            assertThatThrownBy(() -> limiters.get("rag:chat"))
                     .isInstanceOfSatisfying(
                             FairqSetupException.class, error -> assertThat(error.action()).contains("[rag:chat]"));
         });

@@ -1,15 +1,20 @@
 package io.fairq.tests;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fairq.Client;
 import io.fairq.ClientOptions;
+import io.fairq.FairqException;
+import io.fairq.InvalidException;
 import io.fairq.LimiterChange;
 import io.fairq.LimiterOptions;
 import io.fairq.Option;
 import io.fairq.testing.Checks;
 import java.lang.reflect.Method;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.Set;
@@ -42,7 +47,31 @@ class OptionsTest {
         for (Option option : Option.all()) {
             String method = methodOf(option.key());
             assertTrue(methods(types.get(option.scope())).contains(method), option.scope() + " has no " + method);
-            assertTrue(!option.doc().isEmpty() && !option.defaultValue().isEmpty(), option.toString());
+            assertTrue(!option.doc().isEmpty() && option.defaultValue() != null, option.toString());
+        }
+    }
+
+    @Test
+    void aLoginAndCertificatesGoWithAServer() {
+        Path file = Path.of("/nowhere/file");
+        ClientOptions none = ClientOptions.defaults();
+        Map<String, ClientOptions> each = Map.of(
+                "username", none.username("app"),
+                "password", none.password("s3cret"),
+                "password_file", none.passwordFile(file),
+                "sentinel_password_file", none.sentinelPasswordFile(file),
+                "tls_ca_file", none.tlsCaFile(file),
+                "tls_cert_file", none.tlsCertFile(file),
+                "tls_key_file", none.tlsKeyFile(file));
+        each.forEach((key, options) -> {
+            InvalidException refused =
+                    assertThrows(InvalidException.class, () -> Client.open("memory:options", options));
+            assertTrue(refused.getMessage().contains(key), refused.getMessage());
+            assertFalse((options + refused.getMessage()).contains("s3cret"), options.toString());
+        });
+        ClientOptions all = none.username("app").passwordFile(file).tlsCaFile(file).tlsCertFile(file).tlsKeyFile(file);
+        try (Client client = Client.open("rediss-sentinel://h:1,i:2/main", all)) {
+            assertThrows(FairqException.class, client::check);
         }
     }
 

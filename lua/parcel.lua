@@ -1,0 +1,53 @@
+-- parcel: several calls of one instance, carried out one after the other as if each had come by itself. What every script
+-- begins and ends with, half of the cost of a call, is there once. Only for a caller of whom nothing has to be judged, and for
+-- tickets that are where they have to be; any other is told to come with his calls one by one, and nothing was done.
+-- ARGV  4 a letter for each call, of one ticket each
+--         a  acquire, that may wait   b  acquire, that may not   x y  the same with cost, order and label
+--         r  release                  c  cancel
+--       5.. for each the ticket, then for x and y: cost, order, label; for r: fence
+-- Answer: those of the calls, with ";" between them | apart
+
+--@include load
+local values, fences, at = {}, {}, 5
+for n = 1, same and #ARGV[4] or 0 do
+  local letter = string.sub(ARGV[4], n, n)
+  if letter == 'r' then fences[n] = call('ZSCORE', HELD, ARGV[at]) end
+  if letter == 'r' or letter == 'c' then
+    values[n] = call('HGET', TICKETS, ARGV[at])
+    if not values[n] or letter == 'r' and not fences[n] then same = false end
+  end
+  at = at + (letter == 'r' and 2 or letter > 'r' and 4 or 1)
+end
+if not same or not exists or torn == 1 or waiting > 0 and call('ZCARD', QUEUE) ~= waiting + 1 then
+  return { 'apart', epoch, '', version }
+end
+local frees, strict, joins, thorough = string.find(ARGV[4], '^[rc]'), false, false, false
+--@include enter
+
+local answers = {}
+at = 5
+for n = 1, #ARGV[4] do
+  local letter, ticket, value, answer = string.sub(ARGV[4], n, n), ARGV[at], values[n], ''
+  if letter == 'r' then
+    local its_fence, held_fence = ARGV[at + 1], fences[n]
+    at = at + 1
+    --@include free
+    --@include dispatch
+  elseif letter == 'c' then
+    --@include withdraw
+    --@include dispatch
+  else
+    local may_wait, cost, old_order, label = letter == 'a' or letter == 'x', 1, 0, ''
+    if letter > 'r' then
+      cost, old_order, label = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), ARGV[at + 3]
+      at = at + 3
+    end
+    --@include ask
+  end
+  at = at + 1
+  answers[n] = answer
+end
+local answer = table.concat(answers, ';')
+
+--@include finish
+--@include reply

@@ -1,0 +1,53 @@
+-- Around a script, in processes that record a history: what it was asked, what it answered and what it did goes to the
+-- end of a stream, in the same step. So the stream's order is the server's.
+-- Row: script, key, wall (TIME as the script read it), then any number of
+--   a  an argument   r  a field of the answer   w  a write: "ZADD place score member", "ZREM place member" (of one that
+--   was there), "UNLINK", "PUBLISH channel text"; a place is that of the key in KEYS
+
+local real, wall, writes = redis, 0, {}
+
+local function text(value)
+  return type(value) == 'number' and string.format('%d', value) or tostring(value)
+end
+
+local function watch(run)
+  return function(...)
+    local verb, key, first, second = ...
+    local reply = run(...)
+    if verb == 'TIME' then
+      wall = reply[1] * 1000000 + reply[2]
+    elseif verb == 'PUBLISH' then
+      writes[#writes + 1] = 'PUBLISH ' .. key .. ' ' .. first
+    elseif verb == 'UNLINK' then
+      writes[#writes + 1] = 'UNLINK'
+    elseif verb == 'ZADD' or verb == 'ZREM' and reply == 1 then
+      for place = 1, #KEYS do
+        if KEYS[place] == key then
+          local rest = second and text(first) .. ' ' .. second or first
+          writes[#writes + 1] = verb .. ' ' .. place .. ' ' .. rest
+        end
+      end
+    end
+    return reply
+  end
+end
+
+local redis = { call = watch(real.call), pcall = watch(real.pcall), error_reply = real.error_reply }
+
+local function body()
+--@body
+end
+
+local answer = body()
+local row = { 'XADD', 'history', '*', 'script', '@name', 'key', KEYS[1], 'wall', text(wall) }
+local function add(kind, list)
+  for _, value in ipairs(list) do
+    row[#row + 1] = kind
+    row[#row + 1] = text(value)
+  end
+end
+add('a', ARGV)
+add('r', type(answer) == 'string' and { answer } or answer.err and { answer.err } or answer)
+add('w', writes)
+real.call(unpack(row))
+return answer
