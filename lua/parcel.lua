@@ -1,6 +1,7 @@
--- parcel: several calls of one instance, carried out one after the other as if each had come by itself. What every script
--- begins and ends with, half of the cost of a call, is there once. Only for a caller of whom nothing has to be judged, and for
--- tickets that are where they have to be; any other is told to come with his calls one by one, and nothing was done.
+-- parcel: several calls of one instance, carried out one after the other as if each had come by itself. What every
+-- script begins and ends with, half of the cost of a call, is there once. Only for a caller of whom nothing has to be
+-- judged, and for tickets that are where they have to be; any other is told to come with his calls one by one, and
+-- nothing was done.
 -- ARGV  4 a letter for each call, of one ticket each
 --         a  acquire, that may wait   b  acquire, that may not   x y  the same with cost, order and label
 --         r  release                  c  cancel

@@ -23,7 +23,8 @@ end
 local earliest = tonumber(call('ZRANGE', INSTANCES, 0, 0, 'WITHSCORES')[2])
 local next_event = now < grace and grace or max(earliest, calm)
 local in_ms = next_event == math.huge and -1 or max(0, floor((next_event - now) / 1000) + 1)
-if waiting > 0 and earliest < my_expiry and string.find(HEADER, LISTENING) then -- who stands in front looks after the others more often
+if waiting > 0 and earliest < my_expiry and string.find(HEADER, LISTENING) then
+  -- Who stands in front looks after the others more often.
   for _, first in ipairs(call('ZRANGE', QUEUE, 0, 2)) do
     if string.match(first, '^(.-):') == ME then in_ms = in_ms < 0 and LOOK / 1000 or min(in_ms, LOOK / 1000) end
   end

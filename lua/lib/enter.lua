@@ -5,13 +5,13 @@
 --             What enter writes begins in the right way; the verb's own first write has to, too.
 --   strict    it means nothing before the caller's tickets are known
 --   joins     a caller that is not known is counted in
---   thorough  it is looked whether any key was lost. The verbs of each request leave that to the heartbeats: they rest on
---             the record, make sure of the queue when somebody waits, and look when they miss something.
+--   thorough  it is looked whether any key was lost. The verbs of each request leave that to the heartbeats: they rest
+--             on the record, make sure of the queue when somebody waits, and look when they miss something.
 
 local whole = exists and torn == 0
 if thorough or not whole or not same then
-  -- A key that was lost shows: its sentinel is gone, or the tickets are not those queued and held. A key of somebody else's
-  -- under our name ends the script here, before anything is written or thrown away.
+  -- A key that was lost shows: its sentinel is gone, or the tickets are not those queued and held. A key of somebody
+  -- else's under our name ends the script here, before anything is written or thrown away.
   local queued, held, tickets = call('ZCARD', QUEUE), call('ZCARD', HELD), call('HLEN', TICKETS)
   local there = call('ZSCORE', INSTANCES, '.')
   whole = whole and there and queued == waiting + 1 and held == holding + 1 and tickets == waiting + holding + 1

@@ -47,8 +47,9 @@ local waiting, holding = 0, 0 -- so many tickets are queued and held
 local torn = 0 -- 1: something was not where it had to be
 
 -- An instance's record: three doubles (until when it counts as alive; the version of the configuration that it has been
--- told; since when it is suspected, see look), then the header of its last call that said anything new. A call that says
--- the same once more is `same`: nothing of it has to be judged, for a new epoch leaves no record, and a new version differs.
+-- told; since when it is suspected, see look), then the header of its last call that said anything new. A call that
+-- says the same once more is `same`: nothing of it has to be judged, for a new epoch leaves no record, and a new version
+-- differs.
 local raw = call('HMGET', HASH, 'state', 'i:' .. ME)
 local exists, record = raw[1], raw[2]
 if exists and #exists ~= 224 then return redis.error_reply('FQFORMAT written by another version of fairq') end

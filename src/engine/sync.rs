@@ -85,6 +85,7 @@ impl Engine {
             },
             Err(StoreError::Away { .. } | StoreError::Lost { .. }) => {} // the link's return syncs
             Err(StoreError::Busy { .. } | StoreError::Full { .. }) => self.retry_later(turn, limiter),
+            Err(StoreError::Fatal(Error::Closed)) => {} // nobody needs it any more
             Err(StoreError::Fatal(error)) => {
                 tracing::error!(limiter = %turn.table.limiters[limiter].core.name, %error, "the heartbeat failed");
             }

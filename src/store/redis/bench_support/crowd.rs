@@ -4,7 +4,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use redis::{Connection, Value};
 
@@ -20,7 +19,6 @@ use crate::{ClientBuilder, Error};
 
 /// Calls in one write: more would only fill buffers.
 const PIPELINE: usize = 200;
-const TIMEOUT: Duration = Duration::from_secs(30);
 /// So many of its first tickets does an instance name in a sync, as the engine does.
 const HEADS: usize = 16;
 
@@ -66,7 +64,7 @@ impl Crowd {
     /// # Errors
     /// Whatever keeps the server from answering.
     pub fn open(at: &ClientBuilder, instances: usize, limit: u64) -> Result<Crowd, Error> {
-        let options = of_server(&at.clone().io_timeout(TIMEOUT))?;
+        let options = of_server(at)?;
         let instances = instances.clamp(1, limit.clamp(1, PIPELINE as u64) as usize); // so that all are in the first write
         let mut crowd = Crowd::connect(&options, instances, limit).map_err(to_error)?;
         crowd.pipelined(Deed::Enqueue, limit)?;
@@ -185,7 +183,7 @@ impl Crowd {
         self.turns += 1;
         let near = self.waiting.iter().take(HEADS * self.instances.len());
         let heads = near.copied().filter(|no| self.owner(*no) == instance).take(HEADS).collect();
-        (instance, Verb::Sync { version: 0, heads })
+        (instance, Verb::Sync { version: self.version, heads })
     }
 
     fn owner(&self, no: TicketNo) -> usize {
