@@ -37,7 +37,7 @@
 
 /** A place for `fq_limiter_status`: `fq_limiter_info info = FQ_LIMITER_INFO_INIT;` */
 #define FQ_LIMITER_INFO_INIT \
-    { FQ_INIT_CAST_(uint32_t)(sizeof(fq_limiter_info)), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { FQ_INIT_CAST_(uint32_t)(sizeof(fq_limiter_info)), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 
 /**

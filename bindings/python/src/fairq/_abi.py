@@ -139,7 +139,7 @@ STRUCTS: dict[str, type[Structure]] = {
 
 # What they measure where the library was built: 64 bits. Any other size means that this ctypes lays them out
 # differently.
-SIZES = {"fq_option": 32, "fq_request": 40, "fq_limiter_info": 120, "fq_position": 16, "fq_event": 48}
+SIZES = {"fq_option": 32, "fq_request": 40, "fq_limiter_info": 128, "fq_position": 16, "fq_event": 48}
 
 
 class Prototype(NamedTuple):
