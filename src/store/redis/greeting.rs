@@ -30,7 +30,10 @@ pub(super) fn exchange(connection: &mut Connection, login: &RedisConnectionInfo)
     for number in 0..needed.len() + courtesies.len() {
         match connection.recv_response() {
             Ok(Value::ServerError(error)) if number < needed.len() => return Err(error.into()),
-            Ok(Value::ServerError(error)) => last_refusal = Some(error.into()),
+            Ok(Value::ServerError(error)) => {
+                let error: RedisError = error.into();
+                last_refusal = Some(error).filter(|error| !declines_courtesy(error)).or(last_refusal);
+            }
             Ok(_) => {}
             Err(error) => return Err(last_refusal.unwrap_or(error)), // the one it has hung up with
         }
@@ -53,8 +56,38 @@ fn needed(login: &RedisConnectionInfo) -> Vec<Cmd> {
     auth.into_iter().chain(select).collect()
 }
 
+/// Whether it only says that it does not know the courtesies, or that the user may not say them. Should the connection end
+/// after that, it is not the reason.
+fn declines_courtesy(error: &RedisError) -> bool {
+    error.code() == Some("NOPERM") || error.detail().is_some_and(|detail| detail.to_lowercase().contains("setinfo"))
+}
+
 /// Whether it says that this user with this password is not let in.
 pub(super) fn refuses_login(error: &RedisError) -> bool {
     error.code() == Some("WRONGPASS")
         || error.detail().is_some_and(|detail| detail.contains("AUTH") || detail.contains("invalid password"))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn told(reply: &str) -> RedisError {
+        match redis::parse_redis_value(reply.as_bytes()) {
+            Ok(Value::ServerError(error)) => error.into(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_courtesy_that_is_declined_is_no_reason_to_hang_up() {
+        for declined in [
+            "-ERR unknown subcommand 'SETINFO'. Try CLIENT HELP.\r\n",
+            "-ERR Unknown subcommand or wrong number of arguments for 'SETINFO'. Try CLIENT HELP.\r\n",
+            "-NOPERM this user has no permissions to run the 'client' command or its subcommand\r\n",
+        ] {
+            assert!(declines_courtesy(&told(declined)), "{declined}");
+        }
+        assert!(!declines_courtesy(&told("-ERR max number of clients reached\r\n")));
+    }
 }
