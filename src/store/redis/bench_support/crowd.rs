@@ -199,6 +199,10 @@ impl Crowd {
             let value = self.connection.recv_response().map_err(|e| fault::of_connect(&e))?;
             let answer = read(call, value)?;
             (self.epoch, self.version) = (answer.epoch, answer.version);
+            if self.declaration.declares {
+                // It is said once, as a client does.
+                self.declaration = Arc::new(Declaration { declares: false, ..Declaration::clone(&self.declaration) });
+            }
             self.take(&call.verb, answer);
         }
         while (self.held.len() as u64) < self.limit && !self.waiting.is_empty() {
