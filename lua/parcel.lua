@@ -9,9 +9,11 @@
 -- Answer: those of the calls, with ";" between them | apart
 
 --@include load
-local values, fences, at = {}, {}, 5
+local values, fences, named, at = {}, {}, {}, 5
 for n = 1, same and #ARGV[4] or 0 do
   local letter = string.sub(ARGV[4], n, n)
+  if named[ARGV[at]] then same = false end -- what is known of it would not be true any more
+  named[ARGV[at]] = true
   if letter == 'r' then fences[n] = call('ZSCORE', HELD, ARGV[at]) end
   if letter == 'r' or letter == 'c' then
     values[n] = call('HGET', TICKETS, ARGV[at])

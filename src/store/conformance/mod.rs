@@ -85,6 +85,17 @@ fn a_crowd_is_served_and_dropped_batch_by_batch() {
     compare_crowd(None);
 }
 
+/// What is looked up at the beginning of a parcel is true to its end: a ticket is named there once.
+#[test]
+fn a_ticket_that_is_named_twice_in_a_parcel_is_what_it_is_the_second_time() {
+    let mut twins = Twins::new(Box::new(InMemory::new(None)), Some(1_700_000_000_000_000));
+    let acquire = |no, cost| Plan::Acquire { no, cost, may_wait: false, old_order: false };
+    (0..3).for_each(|_| twins.bare(0, &acquire(5, 2)));
+    let calls = vec![Plan::Release(vec![(5, true)]), acquire(1, 1), acquire(5, 1), Plan::Cancel(vec![5])];
+    twins.apply(&Op::Parcel(0, calls));
+    assert_eq!(twins.state().used, 1);
+}
+
 /// A loss of state, and a grant in the same microsecond as one before it: two tickets have one fence.
 #[test]
 fn tickets_that_share_a_fence_are_two() {
