@@ -246,7 +246,8 @@ fn in_memory_rare_visitors_who_leave_at_once_find_the_slot_of_the_dead_free() {
         clock.advance(LEASE * 2);
         open(&clock).try_acquire(&Request::new()).expect("ask").is_some()
     };
-    assert!((0..4).any(|_| visit()), "the slot of the dead is held for ever");
+    // Four are enough, but the holder's first report may still be on its way, and counts it in once more.
+    assert!((0..12).any(|_| visit()), "the slot of the dead is held for ever");
     drop(silent);
 }
 
