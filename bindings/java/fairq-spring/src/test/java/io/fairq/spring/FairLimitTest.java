@@ -10,16 +10,23 @@ import io.fairq.PermitLostException;
 import io.fairq.QueueFullException;
 import io.fairq.TimedOutException;
 import io.fairq.spring.aop.FairLimitAutoConfiguration;
+import io.fairq.spring.aop.RequestEnd;
 import io.fairq.spring.reactive.FairFluxAutoConfiguration;
 import io.fairq.testing.Checks;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.reactivestreams.Publisher;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.aop.AopAutoConfiguration;
 import org.springframework.boot.test.util.TestPropertyValues;
@@ -97,20 +104,24 @@ class FairLimitTest {
 
     /** Its permits are lost soon. */
     static class Short {
+        final AtomicInteger cancelled = new AtomicInteger();
+
         @FairLimit("short")
         public Flux<String> flux() {
-            return Flux.never();
+            return Flux.<String>never().doOnCancel(cancelled::incrementAndGet);
         }
 
         @FairLimit("short")
         public Mono<String> mono() {
-            return Mono.never();
+            return Mono.<String>never().doOnCancel(cancelled::incrementAndGet);
         }
     }
 
     private AnnotationConfigApplicationContext context;
     private Work work;
     private Work target;
+    private final Short lost = new Short();
+    private final List<Runnable> over = new ArrayList<>();
     private Limiter one;
 
     @BeforeEach
@@ -128,7 +139,8 @@ class FairLimitTest {
                 .applyTo(context);
         target = new Work();
         context.registerBean("work", Work.class, () -> target);
-        context.registerBean(Short.class);
+        context.registerBean(Short.class, () -> lost);
+        context.registerBean(RequestEnd.class, () -> over::add);
         for (Class<?> type : org.springframework.boot.context.annotation.Configurations.getClasses(AUTO)) {
             context.register(type);
         }
@@ -204,7 +216,7 @@ class FairLimitTest {
 
     @Test
     void aStreamThatIsClosed() {
-        var closed = new java.util.concurrent.atomic.AtomicBoolean();
+        var closed = new AtomicBoolean();
         target.what = Stream.of("a", "b").onClose(() -> closed.set(true));
         try (Stream<String> stream = work.stream()) {
             assertThat(stream.findFirst()).contains("a");
@@ -334,9 +346,26 @@ class FairLimitTest {
 
     @Test
     void whatHasLostItsPermitEnds() {
-        Short lost = context.getBean(Short.class);
-        StepVerifier.create(lost.flux()).verifyError(PermitLostException.class);
-        StepVerifier.create(lost.mono()).verifyError(PermitLostException.class);
+        Short proxy = context.getBean(Short.class);
+        StepVerifier.create(proxy.flux()).verifyError(PermitLostException.class);
+        StepVerifier.create(proxy.mono()).verifyError(PermitLostException.class);
+        assertThat(lost.cancelled).as("works that were told").hasValue(2);
+    }
+
+    /** The web server may know before anything is written, and who subscribed may hear of it as of any other failure. */
+    @Test
+    void aRequestThatIsOver() {
+        for (Supplier<Publisher<String>> method : List.<Supplier<Publisher<String>>>of(work::flux, work::mono)) {
+            AtomicBoolean cancelled = new AtomicBoolean();
+            Flux<String> endless = Flux.<String>never().doOnCancel(() -> cancelled.set(true));
+            target.what = method.get() instanceof Mono ? endless.next() : endless;
+            StepVerifier.create(method.get())
+                    .then(() -> Checks.used(one, 1))
+                    .then(() -> over.forEach(Runnable::run))
+                    .verifyError(CancelledException.class);
+            assertThat(cancelled).isTrue();
+            Checks.used(one, 0);
+        }
     }
 
     @Test

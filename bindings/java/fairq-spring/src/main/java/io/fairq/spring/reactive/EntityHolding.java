@@ -44,7 +44,7 @@ final class EntityHolding implements AsyncHolding {
 
     private static Publisher<?> held(LimitedCall call, Object body) {
         return body instanceof Mono<?> mono
-                ? FairFlux.mono(call.limiter(), call.request(), permit -> mono)
-                : FairFlux.flux(call.limiter(), call.request(), permit -> (Publisher<?>) body);
+                ? PublisherHolding.mono(call, permit -> mono)
+                : PublisherHolding.flux(call, permit -> (Publisher<?>) body);
     }
 }

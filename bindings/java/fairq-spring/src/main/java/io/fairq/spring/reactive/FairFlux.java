@@ -52,12 +52,12 @@ public final class FairFlux {
         return Mono.defer(() -> {
             Slot slot = new Slot();
             return Line.enter(limiter, request, slot)
-                    .flatMap(permit -> Mono.<T>from(work.apply(permit)).takeUntilOther(Line.lost(permit)))
+                    .flatMap(permit -> FairFlux.<T>under(permit, work).singleOrEmpty())
                     .doFinally(signal -> slot.end());
         });
     }
 
     static <T> Flux<T> under(Permit permit, Function<? super Permit, ? extends Publisher<? extends T>> work) {
-        return Flux.<T>from(work.apply(permit)).takeUntilOther(Line.lost(permit));
+        return Trouble.ends(work.apply(permit), Trouble.lost(permit));
     }
 }

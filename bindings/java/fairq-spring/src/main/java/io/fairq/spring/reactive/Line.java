@@ -25,9 +25,4 @@ final class Line {
             });
         });
     }
-
-    /** Fails when the permit is lost; else nothing comes of it. */
-    static Mono<Void> lost(Permit permit) {
-        return Mono.create(sink -> permit.onLost(sink::error));
-    }
 }

@@ -1,10 +1,9 @@
 package io.fairq.spring.reactive;
 
-import io.fairq.CancelledException;
 import io.fairq.Permit;
 import io.fairq.spring.aop.AsyncHolding;
 import io.fairq.spring.aop.LimitedCall;
-import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 import org.reactivestreams.Publisher;
 import org.springframework.core.ResolvableType;
 import reactor.core.publisher.Flux;
@@ -21,16 +20,19 @@ final class PublisherHolding implements AsyncHolding {
 
     @Override
     public Object call(LimitedCall call) {
-        // Here, in the thread of the request.
-        CompletableFuture<Object> over = new CompletableFuture<>();
-        call.end().whenOver(() -> over.completeExceptionally(
-                new CancelledException("the request is over, before there was an answer", false, null)));
-        Mono<Object> end = Mono.fromFuture(over, true);
-        if (call.returned().resolve() == Mono.class) {
-            return FairFlux.mono(call.limiter(), call.request(), permit -> Mono.from(proceed(call, permit)))
-                    .takeUntilOther(end);
-        }
-        return FairFlux.flux(call.limiter(), call.request(), permit -> proceed(call, permit)).takeUntilOther(end);
+        return call.returned().resolve() == Mono.class
+                ? mono(call, permit -> Mono.from(proceed(call, permit)))
+                : flux(call, permit -> proceed(call, permit));
+    }
+
+    // To be called in the thread of the request.
+
+    static Mono<?> mono(LimitedCall call, Function<Permit, Mono<?>> work) {
+        return Trouble.ends(FairFlux.mono(call.limiter(), call.request(), work), Trouble.over(call.end())).singleOrEmpty();
+    }
+
+    static Flux<?> flux(LimitedCall call, Function<Permit, Publisher<?>> work) {
+        return Trouble.ends(FairFlux.flux(call.limiter(), call.request(), work), Trouble.over(call.end()));
     }
 
     private static Publisher<?> proceed(LimitedCall call, Permit permit) {
