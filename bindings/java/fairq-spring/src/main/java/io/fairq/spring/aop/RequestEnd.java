@@ -6,7 +6,7 @@ public interface RequestEnd {
     /**
      * Calls back when the request is over for whatever reason: complete, failed, timed out. Never, where there is none.
      *
-     * @param callback what to do; called at most once
+     * @param callback what to do; may be called more than once
      */
     void whenOver(Runnable callback);
 }

@@ -10,7 +10,9 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.annotation.Bean;
+import org.springframework.core.Ordered;
 import org.springframework.web.servlet.mvc.method.annotation.SseEmitter;
 
 /** What there is for Spring MVC. */
@@ -38,6 +40,14 @@ public class FairMvcAutoConfiguration {
     @ConditionalOnProperty(name = "fairq.web.handle-exceptions", matchIfMissing = true)
     FairqExceptionHandler fairqExceptionHandler() {
         return new FairqExceptionHandler();
+    }
+
+    /** The last one, next to what Spring MVC writes. */
+    @Bean
+    static FilterRegistrationBean<?> fairqWatchedResponse() {
+        var filter = new FilterRegistrationBean<>(new WatchedResponse.Filter());
+        filter.setOrder(Ordered.LOWEST_PRECEDENCE);
+        return filter;
     }
 
     @Bean

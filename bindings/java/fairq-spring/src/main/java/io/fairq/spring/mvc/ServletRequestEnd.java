@@ -11,12 +11,16 @@ import org.springframework.web.context.request.async.DeferredResultProcessingInt
 import org.springframework.web.context.request.async.WebAsyncManager;
 import org.springframework.web.context.request.async.WebAsyncUtils;
 
-/** Sees the end of asynchronous requests; the servlet container tells Spring MVC, and that all who are interested. */
+/**
+ * Sees the end of asynchronous requests. The servlet container tells Spring MVC, and that all who are interested; where it does
+ * not, {@link WatchedResponse} does.
+ */
 final class ServletRequestEnd implements RequestEnd {
     @Override
     public void whenOver(Runnable callback) {
         RequestAttributes attributes = RequestContextHolder.getRequestAttributes();
         if (attributes instanceof ServletRequestAttributes servlet) {
+            WatchedResponse.whenBroken(servlet.getRequest(), callback);
             WebAsyncManager manager = WebAsyncUtils.getAsyncManager(servlet.getRequest());
             manager.registerDeferredResultInterceptor(callback, new OfDeferredResult(callback));
             manager.registerCallableInterceptor(callback, new OfCallable(callback));

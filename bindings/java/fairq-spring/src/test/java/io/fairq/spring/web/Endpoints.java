@@ -30,13 +30,13 @@ class Endpoints {
     @GetMapping("/plain")
     @FairLimit(value = "one", label = "plain #{#who}")
     public String plain(@RequestParam(defaultValue = "me") String who) {
-        return source.take();
+        return source.reader().take();
     }
 
     @GetMapping("/stage")
     @FairLimit("one")
     public CompletableFuture<String> stage() {
-        return CompletableFuture.supplyAsync(source::take, task -> new Thread(task).start());
+        return CompletableFuture.supplyAsync(source.reader()::take, task -> new Thread(task).start());
     }
 
     @GetMapping("/mono")

@@ -83,7 +83,8 @@ class MvcEndpoints {
     public SseEmitter sse(@RequestParam(defaultValue = "one") String limiter) {
         return sse.sse(limiters.get(limiter), Request.ofDefaults(), (events, permit) -> {
             source.readers.incrementAndGet();
-            for (String item = source.take(); item != null; item = source.take()) {
+            Source.Reader reader = source.reader();
+            for (String item = reader.take(); item != null; item = reader.take()) {
                 events.send(FairSse.event("item", item));
             }
         });
@@ -91,7 +92,8 @@ class MvcEndpoints {
 
     private StreamingResponseBody written() {
         return out -> {
-            for (String item = source.take(); item != null; item = source.take()) {
+            Source.Reader reader = source.reader();
+            for (String item = reader.take(); item != null; item = reader.take()) {
                 out.write((item + "\n").getBytes(StandardCharsets.UTF_8));
                 out.flush();
             }
@@ -101,7 +103,8 @@ class MvcEndpoints {
     private <E extends ResponseBodyEmitter> E sent(E emitter) {
         new Thread(() -> {
                     try {
-                        for (String item = source.take(); item != null; item = source.take()) {
+                        Source.Reader reader = source.reader();
+                        for (String item = reader.take(); item != null; item = reader.take()) {
                             emitter.send(item + "\n");
                         }
                         emitter.complete();
