@@ -30,11 +30,10 @@ public final class FairFlux {
      */
     public static <T> Flux<T> flux(
             Limiter limiter, Request request, Function<? super Permit, ? extends Publisher<? extends T>> work) {
-        return Flux.defer(() -> {
+        return Flux.deferContextual(context -> {
             Slot slot = new Slot();
-            return Line.enter(limiter, request, slot)
-                    .flatMapMany(permit -> under(permit, work))
-                    .doFinally(signal -> slot.end());
+            Flux<T> all = Line.enter(limiter, request, slot).flatMapMany(permit -> under(permit, work));
+            return Trouble.ends(all, Trouble.over(context)).doFinally(signal -> slot.end());
         });
     }
 
@@ -49,12 +48,7 @@ public final class FairFlux {
      */
     public static <T> Mono<T> mono(
             Limiter limiter, Request request, Function<? super Permit, ? extends Mono<? extends T>> work) {
-        return Mono.defer(() -> {
-            Slot slot = new Slot();
-            return Line.enter(limiter, request, slot)
-                    .flatMap(permit -> FairFlux.<T>under(permit, work).singleOrEmpty())
-                    .doFinally(signal -> slot.end());
-        });
+        return FairFlux.<T>flux(limiter, request, work).singleOrEmpty();
     }
 
     static <T> Flux<T> under(Permit permit, Function<? super Permit, ? extends Publisher<? extends T>> work) {

@@ -48,6 +48,11 @@ public class FairFluxAutoConfiguration {
     @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.REACTIVE)
     static class WebFlux {
         @Bean
+        ExchangeEnd fairqExchangeEnd() {
+            return new ExchangeEnd();
+        }
+
+        @Bean
         @ConditionalOnMissingBean
         @ConditionalOnProperty(name = "fairq.web.handle-exceptions", matchIfMissing = true)
         FairqReactiveExceptionHandler fairqReactiveExceptionHandler() {

@@ -51,12 +51,14 @@ public final class FairSseFlux {
      */
     public Flux<ServerSentEvent<String>> sse(
             Limiter limiter, Request request, Function<? super Permit, ? extends Publisher<ServerSentEvent<String>>> work) {
-        return Flux.defer(() -> {
+        return Flux.deferContextual(context -> {
             Slot slot = new Slot();
             AtomicBoolean told = new AtomicBoolean();
-            return Flux.<Object>create(sink -> wait(sink, limiter, request, slot), FluxSink.OverflowStrategy.LATEST)
+            Flux<ServerSentEvent<String>> all = Flux.<Object>create(
+                            sink -> wait(sink, limiter, request, slot), FluxSink.OverflowStrategy.LATEST)
                     .publish(line -> Flux.merge(line, comments(line)))
-                    .concatMap(next -> next instanceof Permit permit ? FairFlux.under(permit, work) : Mono.just(inLine(next)), 1)
+                    .concatMap(next -> next instanceof Permit permit ? FairFlux.under(permit, work) : Mono.just(inLine(next)), 1);
+            return Trouble.ends(all, Trouble.over(context))
                     .doOnNext(event -> told.set(true))
                     .onErrorResume(error -> told.get() ? Mono.just(lastWord(error)) : Mono.error(error))
                     .doFinally(signal -> slot.end());

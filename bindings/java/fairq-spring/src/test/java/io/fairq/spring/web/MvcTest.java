@@ -22,7 +22,7 @@ import org.springframework.context.annotation.Import;
             "fairq.sse.keep-alive=1s",
             "fairq.limiters.one.limit=1",
             "fairq.limiters.one.max-queue=2",
-            "fairq.limiters.one.max-wait=60s",
+            "fairq.limiters.one.max-wait=10m", // longer than any test: nobody leaves by himself
             "fairq.limiters.brief.limit=1",
             "fairq.limiters.brief.max-wait=1s",
             "fairq.limiters.short.limit=1",

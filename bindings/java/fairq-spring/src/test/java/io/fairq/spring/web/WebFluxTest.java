@@ -25,7 +25,7 @@ import org.springframework.context.annotation.Import;
             "fairq.sse.keep-alive=1s",
             "fairq.limiters.one.limit=1",
             "fairq.limiters.one.max-queue=2",
-            "fairq.limiters.one.max-wait=60s",
+            "fairq.limiters.one.max-wait=10m", // longer than any test: nobody leaves by himself
             "fairq.limiters.brief.limit=1",
             "fairq.limiters.brief.max-wait=1s",
         })
@@ -67,17 +67,19 @@ class WebFluxTest extends WebTest {
         assertThat(Checks.get(get("/plain", "*/*")).statusCode()).isEqualTo(500);
     }
 
-    /** Netty tells of it before anything is written. */
+    /** Netty tells of it before anything is written, and WebFlux not always. */
     @ParameterizedTest
     @MethodSource({"values", "streams"})
     void whoGoesBeforeAnythingWasSentLeavesTheLine(String path) throws Exception {
         try (Permit held = one.acquire()) {
-            try (Socket client = new Socket("localhost", port)) {
-                client.getOutputStream()
-                        .write(("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n").getBytes(StandardCharsets.US_ASCII));
-                Checks.inLine(one, 1);
+            for (int round = 0; round < ROUNDS; round++) {
+                try (Socket client = new Socket("localhost", port)) {
+                    client.getOutputStream()
+                            .write(("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n").getBytes(StandardCharsets.US_ASCII));
+                    Checks.inLine(one, 1);
+                }
+                Checks.inLine(one, 0);
             }
-            Checks.inLine(one, 0);
             assertThat(held.isValid()).isTrue();
         }
     }
