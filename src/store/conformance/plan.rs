@@ -62,6 +62,8 @@ pub(super) enum Plan {
     Restore(Vec<(u64, RestoreKind)>),
     Limit(u64),
     MaxQueue(u64),
+    /// Milliseconds.
+    Lease(u64),
     Pause(bool),
     Reset,
     Revoke(usize, u64),
@@ -223,7 +225,11 @@ impl Memory {
             Plan::PutBack(no, right) => {
                 Verb::PutBack { no: *no, fence: if *right { self.fence(instance, *no) } else { no % 2 } }
             }
-            Plan::Sync(heads) => Verb::Sync { version: 0, heads: heads.clone() },
+            Plan::Sync(heads) => {
+                let knows = heads.len() % 2 == 1;
+                let version = self.versions.get(&instance).copied().filter(|_| knows).unwrap_or(0);
+                Verb::Sync { version, heads: heads.clone() }
+            }
             Plan::Restore(tickets) => {
                 let one = |(no, kind): &(u64, RestoreKind)| Restored {
                     kind: *kind,
@@ -237,6 +243,7 @@ impl Memory {
             }
             Plan::Limit(limit) => Verb::Configure(Change::new().limit(*limit)),
             Plan::MaxQueue(max_queue) => Verb::Configure(Change::new().max_queue(*max_queue)),
+            Plan::Lease(ms) => Verb::Configure(Change::new().lease(Duration::from_millis(*ms))),
             Plan::Pause(true) => Verb::Configure(Change::new().pause()),
             Plan::Pause(false) => Verb::Configure(Change::new().resume()),
             Plan::Reset => Verb::Configure(Change::new().reset()),

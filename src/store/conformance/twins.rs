@@ -18,6 +18,8 @@ pub(super) struct Twins {
     run: u64,
     /// The one clock of both sides. With none, each has its own, and times are not compared.
     clock: Option<u64>,
+    /// So many parcels were carried out as such.
+    pub parcels: u64,
 }
 
 impl Twins {
@@ -30,6 +32,7 @@ impl Twins {
             stale: [false; 3],
             run: 1,
             clock,
+            parcels: 0,
         }
     }
 
@@ -83,6 +86,13 @@ impl Twins {
                 }
             }
         }
+    }
+
+    /// One of the keys behind the hash is lost, and nobody has looked yet.
+    pub(super) fn lose(&mut self, key: usize) {
+        let key = self.redis.keys()[key].clone();
+        let _: Value = self.redis.ask(redis::cmd("DEL").arg(key));
+        self.model.damage();
     }
 
     /// A verb of one who says that it has nothing to lose.
@@ -139,7 +149,14 @@ impl Twins {
             None => assert_eq!(timeless(got), timeless(expected), "answer to {plan:?} by {instance}"),
         }
         self.compare_messages(others);
-        assert_eq!(self.redis.state(), self.model.state(), "state after {plan:?} by {instance}");
+        self.compare_states(&format!("{plan:?} by {instance}"));
+    }
+
+    fn compare_states(&mut self, what: &str) {
+        assert_eq!(self.redis.state(), self.model.state(), "state after {what}");
+        if self.clock.is_some() && self.model.state().is_some() {
+            assert_eq!(self.redis.lives(), self.model.lives(), "until when instances live, after {what}");
+        }
     }
 
     /// What the calls of a parcel come to, and what they leave, is as if each had come by itself.
@@ -176,7 +193,8 @@ impl Twins {
             }
         }
         self.compare_messages(others);
-        assert_eq!(self.redis.state(), self.model.state(), "state after {plans:?} by {instance}");
+        self.compare_states(&format!("{plans:?} by {instance}"));
+        self.parcels += 1;
     }
 
     pub(super) fn compare_messages(&mut self, expected: Vec<(Arc<str>, Notice)>) {

@@ -193,6 +193,17 @@ impl Redis {
         })
     }
 
+    /// Until when each instance counts as alive, and when one was last forgotten.
+    pub(super) fn lives(&mut self) -> (Vec<(String, u64)>, u64) {
+        let [hash, .., instances] = self.keys();
+        let mut all: Vec<(String, f64)> =
+            self.ask(redis::cmd("ZRANGE").arg(&instances).arg(0).arg(-1).arg("WITHSCORES"));
+        all.retain(|(name, _)| name != ".");
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        let forgot: Option<u64> = self.ask(redis::cmd("HGET").arg(&hash).arg("forgot"));
+        (all.into_iter().map(|(name, until)| (name, until as u64)).collect(), forgot.unwrap_or(0))
+    }
+
     /// Sets one of the packed numbers, by its place.
     pub(super) fn poke(&mut self, index: usize, value: &str) {
         let script = "local s = redis.call('HGET', KEYS[1], 'state')

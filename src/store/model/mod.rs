@@ -260,6 +260,14 @@ impl Model {
         [self.grace, self.calm].map(|moment| moment.saturating_sub(self.skew))
     }
 
+    /// Until when each instance counts as alive, and when one was last forgotten.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn lives(&self) -> (Vec<(String, u64)>, u64) {
+        let mut all: Vec<_> = self.instances.iter().map(|(name, known)| (name.to_string(), known.expiry)).collect();
+        all.sort();
+        (all, self.forgot)
+    }
+
     /// A key was lost.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn damage(&mut self) {
