@@ -25,6 +25,13 @@ impl Engine {
         self.start_closing(drain);
     }
 
+    /// Its process has died. Requests that nobody will end hold the engine, which holds them.
+    #[cfg(not(loom))]
+    pub(crate) fn dismantle(&self) {
+        let tickets = std::mem::take(&mut self.lock().tickets);
+        drop(tickets); // without the lock, which whoever goes with them may take
+    }
+
     /// The epoch it knows of a limiter, unless it is just finding out.
     #[cfg(not(loom))]
     pub(crate) fn epoch_of(&self, limiter: &str) -> Option<u64> {

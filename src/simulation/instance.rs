@@ -149,5 +149,6 @@ impl Drop for Instance {
         let calls = std::mem::take(&mut *self.link.mailbox.lock());
         self.link.mailbox.lock().closed = true;
         drop(calls);
+        self.engine.dismantle();
     }
 }
