@@ -137,7 +137,7 @@ fn ten_thousand_names_used_once_leave_no_key() {
     let done = Completions::new();
     for i in 0..NAMES {
         let limiter = fleeting(&client, &format!("once {i}"), 5 * LEASE);
-        limiter.acquire_start(&Request::new(), &done, i).expect("start");
+        limiter.acquire_start(&Request::new().wait_forever(), &done, i).expect("start");
     }
     for _ in 0..NAMES {
         drop(take(&done)); // gives it back
