@@ -283,4 +283,5 @@ fn a_request_is_not_sent_before_its_number_was_given_back() {
     calls.pop().expect("a call").1(Ok(gone));
     let calls: Vec<_> = mailbox.lock().calls.drain(..).map(|(call, _)| call).collect();
     assert!(matches!(calls[..], [Call { verb: Verb::Acquire { no: 1, .. }, .. }]), "{calls:?}");
+    engine.dismantle();
 }

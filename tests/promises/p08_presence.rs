@@ -86,7 +86,7 @@ fn a_stopped_process_is_not_taken_for_dead() {
 /// Fifty live holders, and one who wants their slots and looks all the time.
 #[test]
 fn live_ones_whose_subscriptions_are_cut_again_and_again_are_not_taken_for_dead() {
-    const HOLDERS: usize = 50;
+    const HOLDERS: usize = if SLOW { 10 } else { 50 };
     let server = server();
     let open = || open(&server.url(), "a", HOLDERS as u64, LEASE);
     let clients: Vec<(Client, Limiter)> = (0..HOLDERS).map(|_| open()).collect();

@@ -37,4 +37,4 @@ pub use proxy::{Held, Proxy};
 pub use sentinel::{SERVICE, Watched};
 pub use server::{Server, ServerBuilder};
 pub use tls::Tls;
-pub use wait::{SOON, eventually, eventually_some};
+pub use wait::{SLOW, SOON, eventually, eventually_some};
