@@ -56,7 +56,9 @@ impl Limiter {
     /// # Ok(()) }
     /// ```
     pub fn acquire(&self, request: &Request) -> Result<Permit, Error> {
-        self.acquire_with(&self.ticket(), request)
+        let ticket = self.ticket();
+        self.start_and_wait(&ticket, request)?;
+        Ok(Permit::new(ticket.into_waiter()))
     }
 
     /// Takes a permit if that needs no waiting; `None` otherwise. Passes nobody who waits.
@@ -92,9 +94,13 @@ impl Limiter {
     /// ```
     pub fn acquire_with(&self, ticket: &Ticket, request: &Request) -> Result<Permit, Error> {
         self.check_ticket(ticket)?;
-        let waiter = ticket.waiter();
-        self.handle.engine().start(waiter, request, Sink::Blocking)?;
-        waiter.wait().map(|()| Permit::new(waiter.clone()))
+        self.start_and_wait(ticket, request)?;
+        Ok(Permit::new(ticket.waiter().clone()))
+    }
+
+    fn start_and_wait(&self, ticket: &Ticket, request: &Request) -> Result<(), Error> {
+        self.handle.engine().start(ticket.waiter(), request, Sink::Blocking)?;
+        ticket.waiter().wait()
     }
 
     /// Starts a request and returns at once. `Ok` means exactly one completion with this token, whatever happens.
@@ -137,7 +143,7 @@ impl Limiter {
 
     fn check_ticket(&self, ticket: &Ticket) -> Result<(), Error> {
         let waiter = ticket.waiter();
-        if waiter.limiter.index != self.core.index || !Arc::ptr_eq(waiter.engine(), self.handle.engine()) {
+        if waiter.limiter().index != self.core.index || !Arc::ptr_eq(waiter.engine(), self.handle.engine()) {
             return Err(Error::invalid("ticket", "it belongs to another limiter"));
         }
         Ok(())
