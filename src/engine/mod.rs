@@ -48,9 +48,8 @@ use crate::store::{RestoreKind, Store, TicketNo, Verb};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::ticket::TicketState;
 use crate::{Error, Request};
-use limiter_state::LimiterCore;
 use table::{Asked, Effects, LimiterIndex, Phase, Sent, Slot, Stage, Table, Timer, Turn};
-use waiter::{Sink, Terms, Waiter};
+use waiter::{Home, Sink, Terms, Waiter};
 
 /// What the owners of a client share; the last of them closes it.
 pub(crate) struct Handle {
@@ -168,9 +167,9 @@ impl Engine {
     }
 
     /// A ticket that is not started yet.
-    pub(crate) fn new_waiter(&self, limiter: Arc<LimiterCore>, handle: Arc<Handle>) -> Arc<Waiter> {
+    pub(crate) fn new_waiter(&self, home: Arc<Home>) -> Arc<Waiter> {
         let no = self.next_no.fetch_add(1, Ordering::Relaxed);
-        Waiter::take(no, limiter, handle)
+        Waiter::take(no, home)
     }
 
     /// Sends a ticket on its way. It settles by itself from here on.

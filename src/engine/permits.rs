@@ -74,7 +74,7 @@ impl Engine {
         }
         waiter.close_events();
         // The same ticket in the store, a new life here: one that was granted cannot be pending again.
-        let again = Waiter::take(waiter.no, waiter.limiter().clone(), waiter.handle().clone());
+        let again = Waiter::take(waiter.no, waiter.home().clone());
         again.set_order(waiter.order());
         again.set_former_fence(waiter.ticket.fence().max(waiter.former_fence()));
         let request =

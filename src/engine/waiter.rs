@@ -72,7 +72,7 @@ impl Terms {
 pub(crate) struct Waiter {
     pub no: TicketNo,
     /// None when it is a spare one.
-    home: Option<Home>,
+    home: Option<Arc<Home>>,
     pub ticket: Ticket,
     pub terms: OnceCell<Terms>,
     /// Why there is no permit. Set by whoever settles, before the ticket itself.
@@ -92,10 +92,10 @@ pub(crate) struct Waiter {
 }
 
 /// Where a ticket belongs.
-struct Home {
-    limiter: Arc<LimiterCore>,
+pub(crate) struct Home {
+    pub limiter: Arc<LimiterCore>,
     /// Keeps the client open for as long as the ticket or its permit lives.
-    handle: Arc<Handle>,
+    pub handle: Arc<Handle>,
 }
 
 /// So many spare waiters a thread keeps.
@@ -124,8 +124,8 @@ struct Desk {
 
 impl Waiter {
     /// A new one, or a spare one made new.
-    pub(crate) fn take(no: TicketNo, limiter: Arc<LimiterCore>, handle: Arc<Handle>) -> Arc<Self> {
-        let home = Some(Home { limiter, handle });
+    pub(crate) fn take(no: TicketNo, home: Arc<Home>) -> Arc<Self> {
+        let home = Some(home);
         if let Some(mut spare) = take_spare()
             && let Some(waiter) = Arc::get_mut(&mut spare)
         {
@@ -160,7 +160,7 @@ impl Waiter {
         }
     }
 
-    fn home(&self) -> &Home {
+    pub(crate) fn home(&self) -> &Arc<Home> {
         self.home.as_ref().expect("nobody has a spare one")
     }
 
@@ -168,12 +168,8 @@ impl Waiter {
         &self.home().limiter
     }
 
-    pub(crate) fn handle(&self) -> &Arc<Handle> {
-        &self.home().handle
-    }
-
     pub(crate) fn engine(&self) -> &Arc<Engine> {
-        self.handle().engine()
+        self.home().handle.engine()
     }
 
     pub(crate) fn cost(&self) -> u64 {
