@@ -57,6 +57,7 @@ impl Engine {
         let sent = Sent::with(&state.header);
         Some((sent, store.carry_out(&state.core.name, &state.header, verb, turn.now, &mut turn.fx.news)))
     }
+
     /// Takes a ticket in whose question is answered already. Mostly it is granted, and then goes straight to where a grant
     /// would have brought it.
     pub(super) fn enter_answered(&self, turn: &mut Turn<'_>, mut slot: Slot, sent: Sent, answer: Answer) {
@@ -93,7 +94,7 @@ impl Engine {
     }
 
     /// Gives a permit back, if that can be done here. Whether its slot was freed; `None`: it has to take the way of all
-    /// others, and nothing was done.
+    /// others. (Should the limiter have come to be anew meanwhile, it is asked a second time, which changes nothing.)
     pub(super) fn release_at_once(&self, turn: &mut Turn<'_>, waiter: &Waiter) -> Option<bool> {
         let slot = turn.table.tickets.get(&waiter.no)?;
         let (limiter, fence) = (slot.limiter, waiter.ticket.fence());
