@@ -68,17 +68,18 @@ impl Clock {
         }
     }
 
-    /// Microseconds since 1970 for the memory store: `now`, anchored to the wall clock once per process.
-    pub(crate) fn unix_micros(&self) -> u64 {
+    /// Microseconds since 1970 for the memory store, of a moment that [`Clock::now`] told: anchored to the wall clock once
+    /// per process.
+    pub(crate) fn unix_micros(&self, now: Nanos) -> u64 {
         match &self.0 {
             Kind::Machine => {
                 static ANCHOR: crate::process::Made<u64> = crate::process::Made::new(|| {
                     let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as u64);
                     wall.saturating_sub(boot_time() / 1000)
                 });
-                *ANCHOR + boot_time() / 1000
+                *ANCHOR + now / 1000
             }
-            Kind::Manual(_) => 1_700_000_000_000_000 + self.now() / 1000,
+            Kind::Manual(_) => 1_700_000_000_000_000 + now / 1000,
         }
     }
 

@@ -21,8 +21,8 @@ fn verbs() -> Vec<Verb> {
     let restored = |no| Restored { kind: RestoreKind::Held, no, order: 1, fence: 1, cost: 1, label: "".into() };
     vec![
         Verb::Acquire { no: 1, cost: 1, may_wait: true, order: 0, label: "".into() },
-        Verb::Release(vec![(1, 1), (2, 2)]),
-        Verb::Cancel(vec![1, 2]),
+        Verb::Release([(1, 1), (2, 2)].into_iter().collect()),
+        Verb::Cancel([1, 2].into_iter().collect()),
         Verb::PutBack { no: 1, fence: 1 },
         Verb::Sync { version: 1, heads: vec![1, 2] },
         Verb::Restore(vec![restored(1), restored(2)]),
@@ -31,7 +31,7 @@ fn verbs() -> Vec<Verb> {
         Verb::Leave,
         Verb::Status,
         Verb::List { held: true, offset: 0, count: 10 },
-        Verb::Position(vec![1, 2]),
+        Verb::Position([1, 2].into_iter().collect()),
     ]
 }
 
@@ -117,8 +117,8 @@ impl Hostile {
 
 fn behave(verb: &Verb) -> Verdict {
     match verb {
-        Verb::Release(permits) => Verdict::Released(vec![false; permits.len()]),
-        Verb::Cancel(tickets) => Verdict::Cancelled(vec![Was::Unknown; tickets.len()]),
+        Verb::Release(permits) => Verdict::Released(permits.iter().map(|_| false).collect()),
+        Verb::Cancel(tickets) => Verdict::Cancelled(tickets.iter().map(|_| Was::Unknown).collect()),
         Verb::Leave => Verdict::Left { more: false },
         _ => Verdict::NoSuchLimiter,
     }

@@ -40,6 +40,8 @@ pub mod fuzzing;
 #[cfg(all(test, not(loom)))]
 mod history;
 mod jitter;
+mod label;
+mod lane;
 mod limiter;
 mod limiter_builder;
 mod map;

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::Handle;
 use crate::engine::limiter_state::LimiterCore;
-use crate::engine::waiter::Sink;
+use crate::engine::waiter::{Home, Sink};
+use crate::engine::{Engine, Handle};
 use crate::settings::{Change, UNBOUNDED, from_millis};
 use crate::status::{Entry, Revoked, Status};
 use crate::store::{Row, Verb, Verdict, Was};
@@ -18,24 +18,28 @@ const PAGE: u64 = 500;
 /// client, are the same limiter. May be used from any thread.
 #[derive(Clone)]
 pub struct Limiter {
-    handle: Arc<Handle>,
-    core: Arc<LimiterCore>,
+    /// One count for all that a ticket shares with it.
+    home: Arc<Home>,
 }
 
 impl fmt::Debug for Limiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Limiter").field("name", &self.core.name).finish_non_exhaustive()
+        f.debug_struct("Limiter").field("name", &self.home.limiter.name).finish_non_exhaustive()
     }
 }
 
 impl Limiter {
     pub(crate) fn new(handle: Arc<Handle>, core: Arc<LimiterCore>) -> Self {
-        Limiter { handle, core }
+        Limiter { home: Arc::new(Home { limiter: core, handle }) }
+    }
+
+    fn engine(&self) -> &Arc<Engine> {
+        self.home.handle.engine()
     }
 
     /// Its name.
     pub fn name(&self) -> &str {
-        &self.core.name
+        &self.home.limiter.name
     }
 
     /// Waits in line for a permit. Blocks until the request is granted, refused, timed out, or closed: never longer
@@ -56,7 +60,9 @@ impl Limiter {
     /// # Ok(()) }
     /// ```
     pub fn acquire(&self, request: &Request) -> Result<Permit, Error> {
-        self.acquire_with(&self.ticket(), request)
+        let ticket = self.ticket();
+        self.start_and_wait(&ticket, request)?;
+        Ok(Permit::new(ticket.into_waiter()))
     }
 
     /// Takes a permit if that needs no waiting; `None` otherwise. Passes nobody who waits.
@@ -73,7 +79,7 @@ impl Limiter {
 
     /// A ticket that is not started: [`Ticket::cancel`] on it is sticky and cannot come too early.
     pub fn ticket(&self) -> Ticket {
-        Ticket::new(self.handle.engine().new_waiter(self.core.clone(), self.handle.clone()))
+        Ticket::new(self.engine().new_waiter(self.home.clone()))
     }
 
     /// As [`Limiter::acquire`], with a ticket that another thread may cancel or watch.
@@ -92,9 +98,13 @@ impl Limiter {
     /// ```
     pub fn acquire_with(&self, ticket: &Ticket, request: &Request) -> Result<Permit, Error> {
         self.check_ticket(ticket)?;
-        let waiter = ticket.waiter();
-        self.handle.engine().start(waiter, request, Sink::Blocking)?;
-        waiter.wait().map(|()| Permit::new(waiter.clone()))
+        self.start_and_wait(ticket, request)?;
+        Ok(Permit::new(ticket.waiter().clone()))
+    }
+
+    fn start_and_wait(&self, ticket: &Ticket, request: &Request) -> Result<(), Error> {
+        self.engine().start(ticket.waiter(), request, Sink::Blocking)?;
+        ticket.waiter().wait()
     }
 
     /// Starts a request and returns at once. `Ok` means exactly one completion with this token, whatever happens.
@@ -132,12 +142,12 @@ impl Limiter {
     ) -> Result<(), Error> {
         self.check_ticket(ticket)?;
         let sink = Sink::Queue { queue: to.queue().clone(), token };
-        self.handle.engine().start(ticket.waiter(), request, sink)
+        self.engine().start(ticket.waiter(), request, sink)
     }
 
     fn check_ticket(&self, ticket: &Ticket) -> Result<(), Error> {
         let waiter = ticket.waiter();
-        if waiter.limiter.index != self.core.index || !Arc::ptr_eq(waiter.engine(), self.handle.engine()) {
+        if waiter.limiter().index != self.home.limiter.index || !Arc::ptr_eq(waiter.engine(), self.engine()) {
             return Err(Error::invalid("ticket", "it belongs to another limiter"));
         }
         Ok(())
@@ -153,7 +163,7 @@ impl Limiter {
         let Verdict::Status(view) = answer.verdict else { return Err(unexpected(&answer.verdict)) };
         let settings = view.config.settings();
         Ok(Status {
-            name: self.core.name.to_string(),
+            name: self.home.limiter.name.to_string(),
             limit: settings.limit,
             used: view.used,
             holders: view.holders,
@@ -232,11 +242,11 @@ impl Limiter {
     /// Asks without waiting for the answer.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn ask_by_hand(&self, verb: Verb) {
-        let _ = self.handle.engine().ask_start(self.core.index, verb, drop);
+        let _ = self.engine().ask_start(self.home.limiter.index, verb, drop);
     }
 
     fn ask(&self, verb: Verb) -> Result<crate::store::Answer, Error> {
-        self.handle.engine().ask(self.core.index, verb)
+        self.engine().ask(self.home.limiter.index, verb)
     }
 }
 

@@ -34,7 +34,7 @@ pub struct Permit {
 impl fmt::Debug for Permit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Permit")
-            .field("limiter", &self.waiter.limiter.name)
+            .field("limiter", &self.waiter.limiter().name)
             .field("ticket", &self.waiter.no)
             .field("fence", &self.fence())
             .field("state", &self.state())
@@ -127,5 +127,6 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         self.waiter.engine().give_back(&self.waiter);
+        Waiter::retire(&mut self.waiter);
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::Error;
 use crate::engine::waiter::Waiter;
+use crate::label::Label;
 use crate::status::Position;
 use crate::ticket::TicketState;
 
@@ -22,14 +23,14 @@ const MAX_LABEL: usize = 256;
 pub struct Request {
     pub(crate) max_wait: Option<Duration>,
     pub(crate) cost: u64,
-    pub(crate) label: Arc<str>,
+    pub(crate) label: Label,
     pub(crate) report_position: bool,
     pub(crate) report_permit: bool,
 }
 
 impl Default for Request {
     fn default() -> Self {
-        Request { max_wait: None, cost: 1, label: "".into(), report_position: false, report_permit: false }
+        Request { max_wait: None, cost: 1, label: Label::default(), report_position: false, report_permit: false }
     }
 }
 
@@ -62,7 +63,7 @@ impl Request {
     /// What operators see in the lists of holders and waiters; up to 256 bytes, without line breaks.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
-        self.label = label.into().into();
+        self.label = Label::from(label.into());
         self
     }
 
@@ -110,6 +111,10 @@ impl fmt::Debug for Ticket {
 impl Ticket {
     pub(crate) fn new(waiter: Arc<Waiter>) -> Self {
         Ticket { waiter }
+    }
+
+    pub(crate) fn into_waiter(self) -> Arc<Waiter> {
+        self.waiter
     }
 
     pub(crate) fn waiter(&self) -> &Arc<Waiter> {

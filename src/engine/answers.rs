@@ -1,9 +1,11 @@
 //! What the store answers, and what follows from it.
 
+use smallvec::smallvec;
+
 use super::limiter_state::{Declare, RestoreState};
 use super::*;
 use crate::status::Position;
-use crate::store::{Answer, StoreError, Verdict, Was};
+use crate::store::{Answer, Few, StoreError, Verdict, Was};
 
 /// How long to wait before a store that is busy is asked again: this, doubled with each failure.
 const FIRST_RETRY: Duration = Duration::from_millis(50);
@@ -12,37 +14,48 @@ const LAST_RETRY: Duration = Duration::from_secs(1);
 impl Engine {
     /// The answer to a call, or why there is none. Called once for each call, by any thread.
     pub(super) fn answered(&self, limiter: &str, sent: Sent, asked: Asked, result: Result<Answer, StoreError>) {
-        let known = sent.epoch;
         self.with_table(|turn| {
             let Some(limiter) = turn.table.limiter_of(limiter) else { return };
-            let mut version = None;
-            self.observe_declared(turn.table, limiter, sent, &result);
-            if let Ok(answer) = &result {
-                self.observe(turn, limiter, asked.counts_alive_from(), answer);
-                version = version_told(answer);
-            }
-            match asked {
-                Asked::Ticket { no, .. } => {
-                    let heard = result.is_ok();
-                    self.ticket_answered(turn, (limiter, no, known), result);
-                    if known == 0 && heard {
-                        self.send_unsent(turn, limiter); // these had to wait for it
-                    }
-                }
-                Asked::Leaving { tickets } => self.leaving_answered(turn, (limiter, known), &tickets, result),
-                Asked::Sync { sent_at, heads } => {
-                    self.sync_answered(turn, limiter, (sent_at, known), &heads, result);
-                }
-                Asked::Restore { run, tickets, sent_at, missing } => {
-                    self.restore_answered(turn, limiter, (run, sent_at), (&tickets, missing), result);
-                }
-                Asked::Positions { tickets } => self.positions_answered(turn, limiter, &tickets, result),
-                Asked::Goodbye => self.goodbye_answered(turn),
-            }
-            // After what was answered has found its place: a sync that does not know of it would count us in again
-            // after a long stop, as one who has nothing to lose.
-            self.observe_version(turn, limiter, version);
+            self.take_answer(turn, limiter, sent, asked, result);
         });
+    }
+
+    pub(super) fn take_answer(
+        &self,
+        turn: &mut Turn<'_>,
+        limiter: LimiterIndex,
+        sent: Sent,
+        asked: Asked,
+        result: Result<Answer, StoreError>,
+    ) {
+        let known = sent.epoch;
+        let mut version = None;
+        self.observe_declared(turn.table, limiter, sent, &result);
+        if let Ok(answer) = &result {
+            self.observe(turn, limiter, asked.counts_alive_from(), answer);
+            version = version_told(answer);
+        }
+        match asked {
+            Asked::Ticket { no, .. } => {
+                let heard = result.is_ok();
+                self.ticket_answered(turn, (limiter, no, known), result);
+                if known == 0 && heard {
+                    self.send_unsent(turn, limiter); // these had to wait for it
+                }
+            }
+            Asked::Leaving { tickets } => self.leaving_answered(turn, (limiter, known), &tickets, result),
+            Asked::Sync { sent_at, heads } => {
+                self.sync_answered(turn, limiter, (sent_at, known), &heads, result);
+            }
+            Asked::Restore { run, tickets, sent_at, missing } => {
+                self.restore_answered(turn, limiter, (run, sent_at), (&tickets, missing), result);
+            }
+            Asked::Positions { tickets } => self.positions_answered(turn, limiter, &tickets, result),
+            Asked::Goodbye => self.goodbye_answered(turn),
+        }
+        // After what was answered has found its place: a sync that does not know of it would count us in again
+        // after a long stop, as one who has nothing to lose.
+        self.observe_version(turn, limiter, version);
     }
 
     /// A call that was to declare the limiter has done so, or somebody else has to.
@@ -82,14 +95,14 @@ impl Engine {
         state.heard_at = turn.now;
         state.retries = 0;
         let nothing_to_lose = state.queued.is_empty() && state.held.is_empty();
-        if state.epoch != answer.epoch && !state.restoring() && answer.verdict != Verdict::Resync {
+        if state.epoch != answer.epoch && !state.restoring() && !matches!(answer.verdict, Verdict::Resync) {
             match nothing_to_lose {
                 true => state.epoch = answer.epoch,
                 false => self.start_restore(turn, limiter),
             }
         }
         let state = &turn.table.limiters[limiter];
-        let of_now = answer.verdict != Verdict::Resync && answer.epoch == state.epoch && !state.restoring();
+        let of_now = !matches!(answer.verdict, Verdict::Resync) && answer.epoch == state.epoch && !state.restoring();
         if let Some(sent_at) = alive_from.filter(|_| of_now) {
             // What every verb leaves its caller, at least.
             self.confirm_until(turn, limiter, sent_at + state.lease_known(answer.version) / 4 * 3);
@@ -175,7 +188,7 @@ impl Engine {
                 (TicketState::Rejected, Error::QueueFull { waiting, max_queue, retry_after })
             }
             Verdict::NoSuchLimiter => {
-                (TicketState::Failed, Error::NoSuchLimiter { name: waiter.limiter.name.to_string() })
+                (TicketState::Failed, Error::NoSuchLimiter { name: waiter.limiter().name.to_string() })
             }
             other => (TicketState::Failed, Error::Internal { detail: format!("an answer to another verb: {other:?}") }),
         }
@@ -183,7 +196,7 @@ impl Engine {
 
     pub(super) fn timed_out(&self, waiter: &Waiter, now: Nanos) -> Error {
         let waited = Duration::from_nanos(now.saturating_sub(waiter.started()));
-        Error::TimedOut { waited, limiter: waiter.limiter.name.to_string() }
+        Error::TimedOut { waited, limiter: waiter.limiter().name.to_string() }
     }
 
     /// The last attempt failed: whether it arrived is unknown, so the ticket is sent again, or cleaned up.
@@ -263,21 +276,21 @@ impl Engine {
         tickets: &[TicketNo],
         result: Result<Answer, StoreError>,
     ) {
-        let undone: Vec<bool> = match &result {
+        let undone: Few<bool> = match &result {
             Ok(Answer { verdict: Verdict::Cancelled(were), .. }) => {
                 were.iter().map(|was| *was != Was::Unknown).collect()
             }
-            _ => vec![false; tickets.len()],
+            _ => smallvec![false; tickets.len()],
         };
-        let freed: Vec<bool> = match result {
+        let freed: Few<bool> = match result {
             Ok(Answer { verdict: Verdict::Refused, .. }) => {
                 self.stay(turn.table, limiter, tickets);
                 return self.retry_later(turn, limiter);
             }
             // In another epoch nobody has taken it back: it was lost with all the rest.
-            Ok(Answer { epoch, .. }) if known != 0 && epoch != known => vec![true; tickets.len()],
+            Ok(Answer { epoch, .. }) if known != 0 && epoch != known => smallvec![true; tickets.len()],
             Ok(Answer { verdict: Verdict::Released(freed), .. }) => freed,
-            Ok(_) => vec![true; tickets.len()],
+            Ok(_) => smallvec![true; tickets.len()],
             Err(StoreError::Fatal(Error::Closed)) => return self.stay(turn.table, limiter, tickets),
             Err(StoreError::Fatal(error)) => {
                 // Whoever waits for it is told; but left alone, the slot would be lost for as long as we live.

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::table::{Arrival, LimiterIndex};
+use super::table::{Arrival, LimiterIndex, Phase, Slot};
 use crate::clock::Nanos;
 use crate::coalescer::Coalescer;
+use crate::lane::Lane;
 use crate::settings::{Declaration, Outage, Settings};
-use crate::store::TicketNo;
+use crate::store::{Header, TicketNo};
 
 /// The part of a limiter that is read without the lock.
 pub(crate) struct LimiterCore {
@@ -28,8 +29,8 @@ pub(crate) struct LimiterState {
     /// What the last open here declared; empty when it only attached.
     pub own: String,
     pub declare: Declare,
-    /// What travels with each call, without the demand to declare.
-    pub declaration: Arc<Declaration>,
+    /// What travels with each call, without the demand to declare. Up to date after [`LimiterState::prepare_header`].
+    pub header: Header,
     /// In force as far as is known.
     pub settings: Settings,
     /// Of these; [`UNTOLD`] before the first answer to a sync, [`UNKNOWN`] when it has to be told again.
@@ -49,7 +50,7 @@ pub(crate) struct LimiterState {
     pub watched: BTreeSet<(u64, TicketNo)>,
     pub asking_positions: bool,
     pub positions_asked_at: Nanos,
-    pub held: BTreeSet<TicketNo>,
+    pub held: Lane<TicketNo>,
     /// Granted to us and not known here; to be given back. True: a call about it is under way.
     pub orphans: BTreeMap<TicketNo, bool>,
     /// Settled, but the store has not confirmed yet that they are gone.
@@ -106,7 +107,7 @@ impl LimiterState {
             outage,
             own: declaration.declared.clone(),
             declare: if declaration.declared.is_empty() { Declare::Done } else { Declare::Due },
-            declaration: Arc::new(declaration),
+            header: Header { epoch: 0, bare: true, version: UNTOLD, declaration: Arc::new(declaration) },
             settings,
             version: UNTOLD,
             epoch: 0,
@@ -118,7 +119,7 @@ impl LimiterState {
             watched: BTreeSet::new(),
             asking_positions: false,
             positions_asked_at: 0,
-            held: BTreeSet::new(),
+            held: Lane::default(),
             orphans: BTreeMap::new(),
             leaving: BTreeSet::new(),
             restore: RestoreState::Settled,
@@ -130,6 +131,24 @@ impl LimiterState {
             away: None,
             watch_at: None,
         }
+    }
+
+    /// What a call has to say now.
+    pub(crate) fn prepare_header(&mut self, now: Nanos) {
+        // What is under way may have been granted by now.
+        let bare = self.queued.is_empty() && self.held.is_empty() && self.in_flight.is_empty();
+        // An idle limiter's keys expire; that is no loss of state, and needs no grace.
+        let epoch = if bare && self.is_cold(now) { 0 } else { self.epoch };
+        (self.header.epoch, self.header.bare, self.header.version) = (epoch, bare, self.version);
+    }
+
+    pub(crate) fn declaration(&self) -> &Declaration {
+        &self.header.declaration
+    }
+
+    /// Whoever has to call the limiter into being does so with this.
+    pub(crate) fn set_declaration(&mut self, declaration: Declaration) {
+        self.header.declaration = Arc::new(declaration);
     }
 
     pub(crate) fn lease(&self) -> Nanos {
@@ -149,16 +168,60 @@ impl LimiterState {
 
     /// The store counts us alive until `at`, at least.
     pub(crate) fn confirm_until(&mut self, at: Nanos) {
-        self.core.valid_until.fetch_max(at, Ordering::AcqRel);
+        // Only ever changed under the table's lock.
+        if at > self.core.valid_until.load(Ordering::Relaxed) {
+            self.core.valid_until.store(at, Ordering::Release);
+        }
     }
 
     pub(crate) fn is_confirmed(&self, now: Nanos) -> bool {
         now < self.core.valid_until.load(Ordering::Acquire)
     }
 
+    /// Takes a ticket into the set of its phase.
+    pub(crate) fn file(&mut self, slot: &Slot) {
+        let no = slot.waiter.no;
+        match slot.phase {
+            Phase::Unsent => drop(self.unsent.insert((slot.arrival, no))),
+            Phase::InFlight => drop(self.in_flight.insert(no)),
+            Phase::Queued => {
+                let place = (slot.waiter.order(), no);
+                self.queued.insert(place, ());
+                if slot.waiter.reports_position() {
+                    self.watched.insert(place);
+                }
+            }
+            Phase::Held => self.held.insert(no),
+            Phase::Leaving { .. } => drop(self.leaving.insert(no)),
+        }
+    }
+
+    /// Takes a ticket out of the set of its phase.
+    pub(crate) fn unfile(&mut self, slot: &Slot) {
+        let no = slot.waiter.no;
+        match slot.phase {
+            Phase::Unsent => drop(self.unsent.remove(&(slot.arrival, no))),
+            Phase::InFlight => drop(self.in_flight.remove(&no)),
+            Phase::Queued => {
+                let place = (slot.waiter.order(), no);
+                self.queued.remove(&place);
+                self.watched.remove(&place);
+            }
+            Phase::Held => {
+                self.held.remove(&no);
+            }
+            Phase::Leaving { .. } => drop(self.leaving.remove(&no)),
+        }
+    }
+
     /// Nothing is known of it, or nothing that is still worth knowing.
     pub(crate) fn is_cold(&self, now: Nanos) -> bool {
         self.epoch == 0 || now.saturating_sub(self.heard_at) > self.settings.idle.saturating_mul(500_000)
+    }
+
+    /// The store knows what was declared, and nothing has to be cleared up: a call is about its ticket alone.
+    pub(crate) fn is_settled(&self, now: Nanos) -> bool {
+        self.declare == Declare::Done && !self.is_cold(now) && !self.restoring() && self.orphans.is_empty()
     }
 
     /// Nothing of it is held, waits, or is on its way out.

@@ -302,7 +302,7 @@ impl Store for Notebook {
         self.0.lock().push(what);
         let verdict = match what.0 {
             "acquire" => Verdict::Queued { order: what.1, position: 1, estimate: None },
-            _ => Verdict::Cancelled(vec![crate::store::Was::Queued]),
+            _ => Verdict::Cancelled([crate::store::Was::Queued].into()),
         };
         reply(Ok(Answer { epoch: 1, version: 0, notices: Vec::new(), verdict }));
     }

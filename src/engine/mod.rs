@@ -11,11 +11,12 @@
 //! 4. While anything is held or waits, a `sync` every third of a lease (every poll interval, when somebody waits) is
 //!    heartbeat and safety net in one ([`sync`]); after a loss of state [`restore`] brings everything back.
 //!
-//! Locks: the table's is the only one of the engine. It is never held while the store is called or anybody is told
-//! something; see [`Effects`]. Only the short locks of a waiter's desk and of a completion queue's list of starts are
-//! taken under it.
+//! Locks: the table's is the only one of the engine. It is never held while a store is called that asks somebody, or
+//! anybody is told something; see [`Effects`]. Only the short locks of a waiter's desk and of a completion queue's list of
+//! starts are taken under it, and that of a store which has all answers itself ([`at_once`]).
 
 mod answers;
+mod at_once;
 #[cfg(test)]
 mod by_hand;
 mod close;
@@ -47,9 +48,8 @@ use crate::store::{RestoreKind, Store, TicketNo, Verb};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::ticket::TicketState;
 use crate::{Error, Request};
-use limiter_state::LimiterCore;
 use table::{Asked, Effects, LimiterIndex, Phase, Sent, Slot, Stage, Table, Timer, Turn};
-use waiter::{Sink, Terms, Waiter};
+use waiter::{Home, Sink, Terms, Waiter};
 
 /// What the owners of a client share; the last of them closes it.
 pub(crate) struct Handle {
@@ -139,32 +139,27 @@ impl Engine {
     fn with_table<R>(&self, change: impl FnOnce(&mut Turn<'_>) -> R) -> R {
         let mut fx = Effects::default();
         let mut table = self.table.lock();
-        let result = change(&mut Turn { table: &mut table, now: self.clock.now(), fx: &mut fx });
-        self.run(table, fx);
+        let now = self.clock.now();
+        let result = change(&mut Turn { table: &mut table, now, fx: &mut fx });
+        self.run(table, now, fx);
         result
     }
 
     /// Releases the lock and does what was decided under it. Each part is taken exactly once.
-    fn run(&self, mut table: MutexGuard<'_, Table>, mut fx: Effects) {
+    fn run(&self, mut table: MutexGuard<'_, Table>, now: Nanos, mut fx: Effects) {
         let alone = fx.waits && fx.calls.len() == 1 && table.outbox.is_empty();
-        table.outbox.extend(fx.calls.drain(..));
-        let submits = table.take_outbox_turn();
+        if !fx.calls.is_empty() {
+            table.outbox.extend(fx.calls.drain(..));
+        }
+        let submits = !table.outbox.is_empty()
+            && !self.carries_out(&mut Turn { table: &mut table, now, fx: &mut fx })
+            && table.take_outbox_turn();
         drop(table);
         if fx.wake_scheduler {
             self.wake.notify_all();
         }
-        for waiter in fx.settled {
-            waiter.deliver();
-        }
-        for waiter in fx.moved {
-            waiter.report_position();
-        }
-        for (waiter, event) in fx.events {
-            waiter.tell(event);
-        }
-        for (to, freed) in fx.acks {
-            // The one who waits may have given up.
-            let _ = to.send(freed);
+        if !fx.tells_nobody() {
+            fx.tell();
         }
         if submits {
             self.submit_outbox(alone);
@@ -172,9 +167,9 @@ impl Engine {
     }
 
     /// A ticket that is not started yet.
-    pub(crate) fn new_waiter(&self, limiter: Arc<LimiterCore>, handle: Arc<Handle>) -> Arc<Waiter> {
+    pub(crate) fn new_waiter(&self, home: Arc<Home>) -> Arc<Waiter> {
         let no = self.next_no.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Waiter::new(no, limiter, handle))
+        Waiter::take(no, home)
     }
 
     /// Sends a ticket on its way. It settles by itself from here on.
@@ -183,7 +178,7 @@ impl Engine {
         request.check()?;
         self.ensure_scheduler()?;
         self.with_table(|turn| {
-            let index = waiter.limiter.index;
+            let index = waiter.limiter().index;
             let max_wait = nanos(crate::settings::from_millis(turn.table.limiters[index].settings.max_wait));
             turn.fx.waits = matches!(sink, Sink::Blocking);
             let terms = Terms::new(request, max_wait, turn.now, nanos(self.patience), sink);
@@ -210,7 +205,8 @@ impl Engine {
 
     /// Puts a started ticket into the table and asks the store about it, if it can be asked.
     fn enter(&self, turn: &mut Turn<'_>, waiter: &Arc<Waiter>, puts_back: bool) {
-        let (no, limiter) = (waiter.no, waiter.limiter.index);
+        let (no, limiter) = (waiter.no, waiter.limiter().index);
+        let answer = if puts_back { None } else { self.ask_at_once(turn, limiter, &enqueue(waiter)) };
         turn.table.arrivals += 1;
         let slot = Slot {
             arrival: turn.table.arrivals,
@@ -226,6 +222,9 @@ impl Engine {
             ack: None,
             max_hold_at: NEVER,
         };
+        if let Some((sent, answer)) = answer {
+            return self.enter_answered(turn, slot, sent, answer);
+        }
         turn.table.add(slot);
         turn.table.arm(waiter.deadline(), Timer::Deadline(no), turn.fx);
         if turn.table.limiters[limiter].away.is_some() && self.admit_by_outage_policy(turn, limiter) {
@@ -251,13 +250,7 @@ impl Engine {
         let verb = if slot.puts_back {
             Verb::PutBack { no, fence: slot.waiter.former_fence() }
         } else {
-            Verb::Acquire {
-                no,
-                cost: slot.waiter.cost(),
-                may_wait: slot.waiter.may_wait(),
-                order: slot.waiter.order(),
-                label: slot.waiter.label(),
-            }
+            enqueue(&slot.waiter)
         };
         let call = turn.table.call(limiter, verb, turn.now);
         turn.table.enter_phase(no, Phase::InFlight);
@@ -293,6 +286,13 @@ impl Engine {
         waiter.set_order(order);
         turn.table.disarm(waiter.deadline(), Timer::Deadline(no));
         turn.table.enter_phase(no, Phase::Held);
+        turn.fx.settled.push(waiter);
+        self.begin_hold(turn, limiter, (no, fence));
+        true
+    }
+
+    /// What follows from a ticket's being held.
+    fn begin_hold(&self, turn: &mut Turn<'_>, limiter: LimiterIndex, (no, fence): (TicketNo, u64)) {
         if fence != 0 {
             self.watch_lease(turn, limiter);
         }
@@ -305,8 +305,6 @@ impl Engine {
             turn.table.arm(at, Timer::MaxHold(no), turn.fx);
         }
         self.plan_sync(turn, limiter);
-        turn.fx.settled.push(waiter);
-        true
     }
 
     /// Cancels a ticket, also one that is not started. True: it is settled as cancelled by this call.
@@ -322,5 +320,15 @@ impl Engine {
 
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock()
+    }
+}
+
+fn enqueue(waiter: &Waiter) -> Verb {
+    Verb::Acquire {
+        no: waiter.no,
+        cost: waiter.cost(),
+        may_wait: waiter.may_wait(),
+        order: waiter.order(),
+        label: waiter.label(),
     }
 }

@@ -1,6 +1,8 @@
 //! What the store says unasked: by the Pub/Sub thread, or by another client's call on the memory store. A message
 //! makes things fast; what counts is the store's state, so a doubtful one causes no more than a sync.
 
+use smallvec::smallvec;
+
 use super::*;
 use crate::store::{Concerns, Listener, Notice, Verdict};
 
@@ -76,8 +78,8 @@ impl Engine {
         if turn.table.limiters[limiter].orphans.insert(no, true) == Some(true) {
             return; // until the store confirms
         }
-        let call = turn.table.call(limiter, Verb::Cancel(vec![no]), turn.now);
-        turn.fx.calls.push((call, Asked::Leaving { tickets: vec![no] }));
+        let call = turn.table.call(limiter, Verb::Cancel(smallvec![no]), turn.now);
+        turn.fx.calls.push((call, Asked::Leaving { tickets: smallvec![no] }));
     }
 
     /// The store says of a ticket that is settled here what has become of its enqueue. Mostly the clean-up comes behind

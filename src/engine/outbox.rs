@@ -31,7 +31,7 @@ impl Engine {
             let Some((call, asked)) = self.table.lock().next_of_outbox(&mut left) else { break };
             let limiter = call.limiter.clone();
             let Some(me) = self.me.upgrade() else { return };
-            let sent = Sent { epoch: call.header.epoch, declared: call.header.declaration.declares };
+            let sent = Sent::with(&call.header);
             let reply = Box::new(move |result| me.answered(&limiter, sent, asked, result));
             match std::mem::take(&mut alone) {
                 true => self.store().submit_and_wait(call, reply),

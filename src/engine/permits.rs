@@ -7,7 +7,7 @@ impl Engine {
     pub(crate) fn confirmed(&self, waiter: &Waiter) -> bool {
         !self.is_forked()
             && waiter.ticket.state() == TicketState::Granted
-            && self.clock.now() < waiter.limiter.valid_until.load(Ordering::Acquire)
+            && self.clock.now() < waiter.limiter().valid_until.load(Ordering::Acquire)
     }
 
     /// Gives a permit back in the background.
@@ -15,8 +15,10 @@ impl Engine {
         if !self.is_forked() && waiter.ticket.end(TicketState::Released) {
             waiter.close_events();
             self.with_table(|turn| {
-                turn.table.clean_up(waiter.no, turn.now, turn.fx);
-                self.fill_local(turn, waiter.limiter.index);
+                if self.release_at_once(turn, waiter).is_none() {
+                    turn.table.clean_up(waiter.no, turn.now, turn.fx);
+                    self.fill_local(turn, waiter.limiter().index);
+                }
             });
         }
     }
@@ -28,17 +30,25 @@ impl Engine {
             return Err(waiter.lost.get().map_or(Error::Stale, |why| Error::PermitLost(*why)));
         }
         waiter.close_events();
-        let (sender, answer) = crossbeam_channel::bounded(1);
-        self.with_table(|turn| {
+        let answer = self.with_table(|turn| {
+            if let Some(freed) = self.release_at_once(turn, waiter) {
+                return Err(freed);
+            }
+            let (sender, answer) = crossbeam_channel::bounded(1);
             turn.fx.waits = true;
             match turn.table.tickets.get_mut(&waiter.no) {
                 Some(slot) => slot.ack = Some(sender),
                 None => drop(sender),
             }
             turn.table.clean_up(waiter.no, turn.now, turn.fx);
-            self.fill_local(turn, waiter.limiter.index);
+            self.fill_local(turn, waiter.limiter().index);
+            Ok(answer)
         });
-        match answer.recv_timeout(self.patience) {
+        let freed = match answer {
+            Ok(answer) => answer.recv_timeout(self.patience),
+            Err(freed) => Ok(Ok(freed)),
+        };
+        match freed {
             Ok(Ok(true)) => Ok(()),
             Ok(Ok(false)) => Err(Error::Stale),
             Ok(Err(error)) => Err(error),
@@ -64,7 +74,7 @@ impl Engine {
         }
         waiter.close_events();
         // The same ticket in the store, a new life here: one that was granted cannot be pending again.
-        let again = Arc::new(Waiter::new(waiter.no, waiter.limiter.clone(), waiter.handle.clone()));
+        let again = Waiter::take(waiter.no, waiter.home().clone());
         again.set_order(waiter.order());
         again.set_former_fence(waiter.ticket.fence().max(waiter.former_fence()));
         let request =
@@ -87,7 +97,7 @@ impl Engine {
         let Some(slot) = turn.table.tickets.get(&no) else { return };
         let waiter = slot.waiter.clone();
         if waiter.ticket.end(TicketState::Lost) {
-            tracing::warn!(limiter = %waiter.limiter.name, ticket = no, reason = %why, "permit lost");
+            tracing::warn!(limiter = %waiter.limiter().name, ticket = no, reason = %why, "permit lost");
             turn.fx.events.push((waiter.clone(), PermitEvent::Lost(why)));
             let _ = waiter.lost.set(why);
             turn.table.clean_up(no, turn.now, turn.fx);

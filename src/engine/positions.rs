@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use super::*;
 use crate::status::Position;
-use crate::store::{Answer, StoreError, Verdict};
+use crate::store::{Answer, Few, StoreError, Verdict};
 
 /// So many tickets are asked about in one call.
 const SAMPLE: usize = 100;
@@ -22,7 +22,7 @@ impl Engine {
         state.asking_positions = true;
         state.positions_asked_at = turn.now;
         let sample = sample(&state.watched.iter().map(|(_, no)| *no).collect::<Vec<_>>());
-        let call = turn.table.call(limiter, Verb::Position(sample.clone()), turn.now);
+        let call = turn.table.call(limiter, Verb::Position(Few::from_slice(&sample)), turn.now);
         turn.fx.calls.push((call, Asked::Positions { tickets: sample }));
     }
 

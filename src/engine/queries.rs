@@ -52,7 +52,7 @@ impl Engine {
             let core = table.limiters[limiter].core.clone();
             (table.call(limiter, verb, self.clock.now()), core)
         };
-        let sent = Sent { epoch: call.header.epoch, declared: call.header.declaration.declares };
+        let sent = Sent::with(&call.header);
         let me = self.me.clone();
         let reply = move |result: Result<Answer, StoreError>| {
             if let Some(me) = me.upgrade() {
@@ -77,7 +77,7 @@ impl Engine {
 
     /// Where a ticket stands in line; `None` when it does not wait there.
     pub(crate) fn ask_position(&self, waiter: &Waiter) -> Result<Option<Position>, Error> {
-        let answer = self.ask(waiter.limiter.index, Verb::Position(vec![waiter.no]))?;
+        let answer = self.ask(waiter.limiter().index, Verb::Position([waiter.no].into()))?;
         let Verdict::Positions(positions) = answer.verdict else {
             return Err(Error::Internal { detail: "an answer to another verb".into() });
         };

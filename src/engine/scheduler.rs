@@ -59,9 +59,10 @@ impl Engine {
     pub(super) fn look(&self) -> Looked<'_> {
         let mut fx = Effects::default();
         let mut table = self.table.lock();
-        self.do_what_is_due(&mut Turn { table: &mut table, now: self.clock.now(), fx: &mut fx });
+        let now = self.clock.now();
+        self.do_what_is_due(&mut Turn { table: &mut table, now, fx: &mut fx });
         if matches!(table.stage, Stage::Closed | Stage::Ended) {
-            self.run(table, fx);
+            self.run(table, now, fx);
             self.end();
             return Looked::Closed;
         }
@@ -69,7 +70,7 @@ impl Engine {
             table.next_look = table.timers.first().map_or(NEVER, |(at, _)| *at);
             return Looked::Idle(table);
         }
-        self.run(table, fx);
+        self.run(table, now, fx);
         Looked::Acted
     }
 

@@ -43,11 +43,12 @@ impl Engine {
             (true, false) => state.lease() / 3,
             (true, true) => return,
         };
+        if state.sync_at.is_some_and(|at| at <= turn.now + pause) {
+            return; // that one is in time
+        }
         let at = turn.now + nanos(crate::jitter::spread(Duration::from_nanos(pause)));
-        match state.sync_at {
-            Some(earlier) if earlier <= at => return,
-            Some(later) => turn.table.disarm(later, Timer::Sync(limiter)),
-            None => {}
+        if let Some(later) = state.sync_at {
+            turn.table.disarm(later, Timer::Sync(limiter));
         }
         turn.table.limiters[limiter].sync_at = Some(at);
         turn.table.arm(at, Timer::Sync(limiter), turn.fx);
@@ -211,13 +212,13 @@ impl Engine {
             );
         }
         // Whoever has to call the limiter into being again does so with what was in force.
-        state.declaration = Arc::new(Declaration {
+        state.set_declaration(Declaration {
             declared: config.declared.clone(),
             declared_at: config.declared_at,
             overrides: config.overrides.clone(),
             override_at: config.override_at,
             declares: false,
-            description: state.declaration.description.clone(),
+            description: state.declaration().description.clone(),
         });
         let before = std::mem::replace(&mut state.settings, config.settings());
         // A lease that became shorter holds at once.

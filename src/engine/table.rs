@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crossbeam_channel::Sender;
+use smallvec::smallvec;
 
 use super::limiter_state::{Declare, LimiterState};
 use super::waiter::Waiter;
@@ -14,7 +15,7 @@ use crate::clock::{NEVER, Nanos};
 use crate::events::{LostReason, PermitEvent};
 use crate::map::HashMap;
 use crate::settings::Declaration;
-use crate::store::{Call, Header, TicketNo, Verb};
+use crate::store::{Call, Few, Header, News, TicketNo, Verb};
 
 /// A limiter's index in [`Table::limiters`].
 pub(crate) type LimiterIndex = usize;
@@ -120,16 +121,18 @@ pub(crate) type Ack = Sender<Freed>;
 /// What is to be done once the lock is released, in this order.
 #[derive(Default)]
 pub(crate) struct Effects {
-    pub settled: Vec<Arc<Waiter>>,
+    pub settled: Few<Arc<Waiter>>,
     /// Have a new position to tell of.
     pub moved: Vec<Arc<Waiter>>,
     pub events: Vec<(Arc<Waiter>, PermitEvent)>,
     pub acks: Vec<(Ack, Freed)>,
     pub calls: Vec<(Call, Asked)>,
+    /// Of what the store has done for us already, to other instances.
+    pub news: Vec<News>,
     /// The thread that decided this has nothing to do but wait for the answers.
     pub waits: bool,
     /// The last reference to a waiter may close the client, which takes the lock.
-    pub garbage: Vec<Arc<Waiter>>,
+    pub garbage: Few<Arc<Waiter>>,
     pub wake_scheduler: bool,
 }
 
@@ -141,13 +144,28 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Effects {
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Tells everybody. Called without the lock.
+    pub(crate) fn tell(&mut self) {
+        self.settled.drain(..).for_each(|waiter| waiter.deliver());
+        self.moved.drain(..).for_each(|waiter| waiter.report_position());
+        self.events.drain(..).for_each(|(waiter, event)| waiter.tell(event));
+        self.news.drain(..).for_each(News::deliver);
+        for (to, freed) in self.acks.drain(..) {
+            // The one who waits may have given up.
+            let _ = to.send(freed);
+        }
+    }
+
+    pub(crate) fn tells_nobody(&self) -> bool {
         self.settled.is_empty()
             && self.moved.is_empty()
             && self.events.is_empty()
+            && self.news.is_empty()
             && self.acks.is_empty()
-            && self.calls.is_empty()
-            && self.garbage.is_empty()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tells_nobody() && self.calls.is_empty() && self.garbage.is_empty()
     }
 }
 
@@ -160,6 +178,12 @@ pub(crate) struct Sent {
     pub declared: bool,
 }
 
+impl Sent {
+    pub(crate) fn with(header: &Header) -> Sent {
+        Sent { epoch: header.epoch, declared: header.declaration.declares }
+    }
+}
+
 /// What a call was about, for when its answer comes.
 pub(crate) enum Asked {
     Ticket {
@@ -167,7 +191,7 @@ pub(crate) enum Asked {
         sent_at: Nanos,
     },
     Leaving {
-        tickets: Vec<TicketNo>,
+        tickets: Few<TicketNo>,
     },
     Sync {
         sent_at: Nanos,
@@ -235,78 +259,52 @@ impl Table {
     }
 
     pub(crate) fn disarm(&mut self, at: Nanos, timer: Timer) {
-        self.timers.remove(&(at, timer));
+        if at != NEVER {
+            self.timers.remove(&(at, timer));
+        }
     }
 
     /// Builds the call of a verb with what the limiter's header has to say now.
     pub(crate) fn call(&mut self, limiter: LimiterIndex, verb: Verb, now: Nanos) -> Call {
         let state = &mut self.limiters[limiter];
-        // What is under way may have been granted by now.
-        let bare = state.queued.is_empty() && state.held.is_empty() && state.in_flight.is_empty();
-        // An idle limiter's keys expire; that is no loss of state, and needs no grace.
-        let epoch = if bare && state.is_cold(now) { 0 } else { state.epoch };
-        let declaration = match (&verb, state.declare) {
+        state.prepare_header(now);
+        let mut header = state.header.clone();
+        match (&verb, state.declare) {
             // Whoever leaves must not call a forgotten limiter into being.
-            (Verb::Leave, _) => Arc::default(),
+            (Verb::Leave, _) => header.declaration = Arc::default(),
             (_, Declare::Due) => {
                 state.declare = Declare::UnderWay;
                 let declared = state.own.clone();
-                Arc::new(Declaration { declares: true, declared, ..Declaration::clone(&state.declaration) })
+                let declaration = Declaration { declares: true, declared, ..state.declaration().clone() };
+                header.declaration = Arc::new(declaration);
             }
-            _ => state.declaration.clone(),
-        };
-        let header = Header { epoch, bare, version: state.version, declaration };
+            _ => {}
+        }
         Call { limiter: state.core.name.clone(), header, verb }
     }
 
-    /// Takes a new ticket in, to be sent.
+    /// Takes a new ticket in.
     pub(crate) fn add(&mut self, slot: Slot) {
-        self.limiters[slot.limiter].unsent.insert((slot.arrival, slot.waiter.no));
+        self.limiters[slot.limiter].file(&slot);
         self.tickets.insert(slot.waiter.no, slot);
     }
 
     /// Moves a ticket to another phase and keeps the limiter's sets in step.
     pub(crate) fn enter_phase(&mut self, no: TicketNo, phase: Phase) {
-        self.leave_phase(no);
         let Some(slot) = self.tickets.get_mut(&no) else { return };
         let state = &mut self.limiters[slot.limiter];
-        match phase {
-            Phase::Unsent => drop(state.unsent.insert((slot.arrival, no))),
-            Phase::InFlight => drop(state.in_flight.insert(no)),
-            Phase::Queued => {
-                let place = (slot.waiter.order(), no);
-                state.queued.insert(place, ());
-                if slot.waiter.reports_position() {
-                    state.watched.insert(place);
-                }
-            }
-            Phase::Held => drop(state.held.insert(no)),
-            Phase::Leaving { .. } => drop(state.leaving.insert(no)),
-        }
+        state.unfile(slot);
         slot.phase = phase;
-    }
-
-    fn leave_phase(&mut self, no: TicketNo) {
-        let Some(slot) = self.tickets.get(&no) else { return };
-        let state = &mut self.limiters[slot.limiter];
-        match slot.phase {
-            Phase::Unsent => drop(state.unsent.remove(&(slot.arrival, no))),
-            Phase::InFlight => drop(state.in_flight.remove(&no)),
-            Phase::Queued => {
-                let place = (slot.waiter.order(), no);
-                state.queued.remove(&place);
-                state.watched.remove(&place);
-            }
-            Phase::Held => drop(state.held.remove(&no)),
-            Phase::Leaving { .. } => drop(state.leaving.remove(&no)),
-        }
+        state.file(slot);
     }
 
     /// Forgets a ticket altogether.
     pub(crate) fn remove(&mut self, no: TicketNo, fx: &mut Effects) {
-        self.leave_phase(no);
         if let Some(slot) = self.tickets.remove(&no) {
-            self.disarm(slot.waiter.deadline(), Timer::Deadline(no));
+            self.limiters[slot.limiter].unfile(&slot);
+            if slot.phase != Phase::Held {
+                self.disarm(slot.waiter.deadline(), Timer::Deadline(no)); // a grant has done so
+            }
             self.disarm(slot.max_hold_at, Timer::MaxHold(no));
             fx.garbage.push(slot.waiter);
         }
@@ -335,10 +333,10 @@ impl Table {
     /// Asks the store to forget what is leaving: one ticket, or all for which no call is under way.
     pub(crate) fn send_leaving(&mut self, limiter: LimiterIndex, only: Option<TicketNo>, now: Nanos, fx: &mut Effects) {
         const BATCH: usize = 100;
-        let mut releases: Vec<(TicketNo, u64)> = Vec::new();
-        let mut cancels: Vec<TicketNo> = Vec::new();
-        let all: Vec<TicketNo> = match only {
-            Some(no) => vec![no],
+        let mut releases: Few<(TicketNo, u64)> = Few::new();
+        let mut cancels: Few<TicketNo> = Few::new();
+        let all: Few<TicketNo> = match only {
+            Some(no) => smallvec![no],
             None => self.limiters[limiter].leaving.iter().copied().collect(),
         };
         for no in all {
@@ -355,7 +353,7 @@ impl Table {
         }
         for chunk in releases.chunks(BATCH) {
             let tickets = chunk.iter().map(|(no, _)| *no).collect();
-            let call = self.call(limiter, Verb::Release(chunk.to_vec()), now);
+            let call = self.call(limiter, Verb::Release(chunk.into()), now);
             fx.calls.push((call, Asked::Leaving { tickets }));
         }
         if only.is_none() {
@@ -363,8 +361,8 @@ impl Table {
             cancels.extend(orphans.filter_map(|(no, busy)| (!std::mem::replace(busy, true)).then_some(*no)));
         }
         for chunk in cancels.chunks(BATCH) {
-            let call = self.call(limiter, Verb::Cancel(chunk.to_vec()), now);
-            fx.calls.push((call, Asked::Leaving { tickets: chunk.to_vec() }));
+            let call = self.call(limiter, Verb::Cancel(chunk.into()), now);
+            fx.calls.push((call, Asked::Leaving { tickets: chunk.into() }));
         }
     }
 

@@ -1,7 +1,9 @@
 //! One request, as its owner and the engine share it.
 
+#[cfg(not(loom))]
+use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crossbeam_channel::{Receiver, Sender};
 use once_cell::sync::OnceCell;
@@ -11,6 +13,7 @@ use super::{Engine, Handle};
 use crate::clock::{NEVER, Nanos};
 use crate::completions::{Completion, Queue};
 use crate::events::{LostReason, PermitEvent};
+use crate::label::Label;
 use crate::status::Position;
 use crate::store::TicketNo;
 use crate::sync::{Condvar, Mutex};
@@ -28,7 +31,7 @@ pub(crate) enum Sink {
 /// What its start made of the request.
 pub(crate) struct Terms {
     pub cost: u64,
-    pub label: Arc<str>,
+    pub label: Label,
     pub may_wait: bool,
     pub started: Nanos,
     /// Changed under the engine's lock only.
@@ -68,26 +71,47 @@ impl Terms {
 /// owner, without it.
 pub(crate) struct Waiter {
     pub no: TicketNo,
-    pub limiter: Arc<LimiterCore>,
-    /// Keeps the client open for as long as the ticket or its permit lives.
-    pub handle: Arc<Handle>,
+    /// None when it is a spare one.
+    home: Option<Arc<Home>>,
     pub ticket: Ticket,
     pub terms: OnceCell<Terms>,
     /// Why there is no permit. Set by whoever settles, before the ticket itself.
     error: OnceCell<Box<Error>>,
-    order: OnceCell<u64>,
-    /// Of the permit that was put back: a late message about that grant is none about this one.
-    former_fence: OnceCell<u64>,
+    /// 0 before it is known.
+    order: AtomicU64,
+    /// Of the permit that was put back, or 0: a late message about that grant is none about this one.
+    former_fence: AtomicU64,
     /// Why the permit was lost, once it was.
     pub lost: OnceCell<LostReason>,
+    /// It has settled, and whoever waits for that is told. Written under the desk's lock, or before anybody can wait.
+    done: AtomicBool,
+    /// Somebody wants to know what happens to the permit.
+    subscribed: AtomicBool,
     desk: Mutex<Desk>,
     settled: Condvar,
+}
+
+/// Where a ticket belongs.
+pub(crate) struct Home {
+    pub limiter: Arc<LimiterCore>,
+    /// Keeps the client open for as long as the ticket or its permit lives.
+    pub handle: Arc<Handle>,
+}
+
+/// So many spare waiters a thread keeps.
+#[cfg(not(loom))]
+const SPARES: usize = 8;
+
+#[cfg(not(loom))]
+thread_local! {
+    /// Waiters whose permit this thread has given back: its next requests take them in the place of new memory. A thread's
+    /// own, since what threads share they wait for.
+    static SPARE: RefCell<Vec<Arc<Waiter>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Where the owner picks up what the engine leaves for it.
 #[derive(Default)]
 struct Desk {
-    done: bool,
     position: Option<Position>,
     /// The queue has been told that there is a new position, and has not asked for it.
     position_reported: bool,
@@ -99,24 +123,53 @@ struct Desk {
 }
 
 impl Waiter {
-    pub(crate) fn new(no: TicketNo, limiter: Arc<LimiterCore>, handle: Arc<Handle>) -> Self {
+    /// A new one, or a spare one made new.
+    pub(crate) fn take(no: TicketNo, home: Arc<Home>) -> Arc<Self> {
+        let home = Some(home);
+        if let Some(mut spare) = take_spare()
+            && let Some(waiter) = Arc::get_mut(&mut spare)
+        {
+            (waiter.no, waiter.home) = (no, home);
+            return spare;
+        }
+        Arc::new(Waiter { no, home, ..Waiter::blank() })
+    }
+
+    /// Its last owner needs it no more.
+    pub(crate) fn retire(this: &mut Arc<Self>) {
+        let Some(waiter) = Arc::get_mut(this) else { return };
+        let served = std::mem::replace(waiter, Waiter::blank());
+        keep_spare(this);
+        drop(served); // may close the client
+    }
+
+    fn blank() -> Self {
         Waiter {
-            no,
-            limiter,
-            handle,
+            no: 0,
+            home: None,
             ticket: Ticket::new(),
             terms: OnceCell::new(),
             error: OnceCell::new(),
-            order: OnceCell::new(),
-            former_fence: OnceCell::new(),
+            order: AtomicU64::new(0),
+            former_fence: AtomicU64::new(0),
             lost: OnceCell::new(),
+            done: AtomicBool::new(false),
+            subscribed: AtomicBool::new(false),
             desk: Mutex::default(),
             settled: Condvar::new(),
         }
     }
 
+    pub(crate) fn home(&self) -> &Arc<Home> {
+        self.home.as_ref().expect("nobody has a spare one")
+    }
+
+    pub(crate) fn limiter(&self) -> &Arc<LimiterCore> {
+        &self.home().limiter
+    }
+
     pub(crate) fn engine(&self) -> &Arc<Engine> {
-        self.handle.engine()
+        self.home().handle.engine()
     }
 
     pub(crate) fn cost(&self) -> u64 {
@@ -128,8 +181,8 @@ impl Waiter {
         self.terms.get().is_none_or(|t| t.may_wait)
     }
 
-    pub(crate) fn label(&self) -> Arc<str> {
-        self.terms.get().map_or_else(|| "".into(), |t| t.label.clone())
+    pub(crate) fn label(&self) -> Label {
+        self.terms.get().map_or_else(Label::default, |t| t.label.clone())
     }
 
     pub(crate) fn deadline(&self) -> Nanos {
@@ -155,29 +208,29 @@ impl Waiter {
     }
 
     pub(crate) fn set_order(&self, order: u64) {
-        if order == 0 {
-            return; // admitted locally, without ever having been in line
+        // Of a permit that was admitted locally, without ever having been in line, it is 0 still. Otherwise it is given once
+        // and kept for life.
+        if self.order() == 0 {
+            self.order.store(order, Ordering::Release);
         }
-        // The order is given once and kept for life.
-        let _ = self.order.set(order);
     }
 
     pub(crate) fn order(&self) -> u64 {
-        self.order.get().copied().unwrap_or(0)
+        self.order.load(Ordering::Acquire)
     }
 
     /// The ticket waits again, after it had been granted with this fence.
     pub(crate) fn set_former_fence(&self, fence: u64) {
-        let _ = self.former_fence.set(fence);
+        self.former_fence.store(fence, Ordering::Release);
     }
 
     pub(crate) fn former_fence(&self) -> u64 {
-        self.former_fence.get().copied().unwrap_or(0)
+        self.former_fence.load(Ordering::Acquire)
     }
 
     pub(crate) fn set_position(&self, position: Option<Position>) {
         let mut desk = self.desk.lock();
-        if !desk.done {
+        if !self.done.load(Ordering::Relaxed) {
             desk.position = position;
         }
     }
@@ -211,7 +264,7 @@ impl Waiter {
     pub(crate) fn deliver(self: &Arc<Self>) {
         {
             let mut desk = self.desk.lock();
-            desk.done = true;
+            self.done.store(true, Ordering::Release);
             desk.position = None;
         }
         match self.terms.get() {
@@ -220,6 +273,16 @@ impl Waiter {
                 self.settled.notify_all();
             }
         }
+    }
+
+    /// The same for a ticket that its thread has only just started: there is nobody yet whom it would have to be told.
+    /// False: it is not a thread that will wait for it.
+    pub(crate) fn deliver_at_once(&self) -> bool {
+        let waits_here = matches!(self.terms.get(), Some(Terms { sink: Sink::Blocking, .. }));
+        if waits_here {
+            self.done.store(true, Ordering::Release);
+        }
+        waits_here
     }
 
     fn complete(self: &Arc<Self>, queue: &Queue, token: u64) {
@@ -237,11 +300,12 @@ impl Waiter {
 
     /// Blocks until the ticket has settled. `Ok`: with a permit.
     pub(crate) fn wait(&self) -> Result<(), Error> {
-        let mut desk = self.desk.lock();
-        while !desk.done {
-            desk = self.settled.wait(desk);
+        if !self.done.load(Ordering::Acquire) {
+            let mut desk = self.desk.lock();
+            while !self.done.load(Ordering::Acquire) {
+                desk = self.settled.wait(desk);
+            }
         }
-        drop(desk);
         self.outcome()
     }
 
@@ -261,6 +325,7 @@ impl Waiter {
     pub(crate) fn subscribe(&self) -> Receiver<PermitEvent> {
         let (sender, receiver) = crossbeam_channel::unbounded();
         if self.ticket.state() == TicketState::Granted {
+            self.subscribed.store(true, Ordering::Release);
             self.desk.lock().events.push(sender);
         }
         receiver
@@ -287,6 +352,33 @@ impl Waiter {
 
     /// Nothing more will happen to the permit.
     pub(crate) fn close_events(&self) {
-        self.desk.lock().events.clear();
+        if self.subscribed.load(Ordering::Acquire) {
+            self.desk.lock().events.clear();
+        }
     }
 }
+
+#[cfg(not(loom))]
+fn take_spare() -> Option<Arc<Waiter>> {
+    // In a thread that is ending there are none any more.
+    SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten()
+}
+
+#[cfg(not(loom))]
+fn keep_spare(waiter: &Arc<Waiter>) {
+    let _ = SPARE.try_with(|spare| {
+        let mut spare = spare.borrow_mut();
+        if spare.len() < SPARES {
+            spare.push(waiter.clone());
+        }
+    });
+}
+
+/// Loom's locks must not outlive a search.
+#[cfg(loom)]
+fn take_spare() -> Option<Arc<Waiter>> {
+    None
+}
+
+#[cfg(loom)]
+fn keep_spare(_: &Arc<Waiter>) {}

@@ -109,8 +109,8 @@ impl Entry {
         let mut args = self.own()[1..].iter();
         let mut next = || args.next().expect("as many tickets as letters");
         let verb = |letter| match letter {
-            'r' => Verb::Release(vec![(ticket(next()), number(next()))]),
-            'c' => Verb::Cancel(vec![ticket(next())]),
+            'r' => Verb::Release([(ticket(next()), number(next()))].into()),
+            'c' => Verb::Cancel([ticket(next())].into()),
             'a' | 'b' => {
                 Verb::Acquire { no: ticket(next()), cost: 1, may_wait: letter == 'a', order: 0, label: "".into() }
             }

@@ -165,7 +165,7 @@ fn unjudged(rewrite: Option<&Rewrite>) {
     for _ in 0..8 {
         assert!(!scene.is_granted("bob", SUSPICION / 2), "ann never listened");
     }
-    scene.call("ann", Verb::Cancel(vec![7])); // and now it does, subscribed or not
+    scene.call("ann", Verb::Cancel([7].into())); // and now it does, subscribed or not
     let looks = scene.redis.looks();
     for _ in 0..4 {
         scene.now += SUSPICION / 2;

@@ -54,7 +54,7 @@ fn sync(heads: &[u64]) -> Verb {
 fn a_late_command_of_a_forgotten_instance_is_refused() {
     let mut server = Server::new(1);
     let epoch = server.call(("ann", 1), 0, true, acquire(1)).epoch;
-    server.call(("ann", 2), epoch, true, Verb::Cancel(vec![1, 2]));
+    server.call(("ann", 2), epoch, true, Verb::Cancel([1, 2].into_iter().collect()));
     server.now += 3 * LEASE;
     server.call(("bob", 1), epoch, true, sync(&[])); // and ann is forgotten
     server.now += LEASE;
@@ -88,7 +88,7 @@ fn a_slot_that_a_late_command_took_is_found_by_its_instance() {
         Verdict::Granted { fence, .. } => fence,
         other => panic!("{other:?}"),
     };
-    server.call(("ann", 2), epoch, false, Verb::Release(vec![(1, fence)]));
+    server.call(("ann", 2), epoch, false, Verb::Release([(1, fence)].into()));
     server.now += 3 * LEASE;
     server.call(("bob", 1), epoch, true, sync(&[])); // and ann is forgotten
     let late = server.call(("ann", 1), epoch, true, acquire(2));
@@ -226,7 +226,7 @@ fn after_a_fail_over_who_is_known_to_hold_is_waited_for() {
     assert!(!is_granted(&server.call(("bob", 2), epoch, false, sync(&[1]))), "ann may be on her way");
     let back = server.call(("ann", 2), old, false, brought_back(RestoreKind::Held, 1, anns)).verdict;
     assert!(matches!(back, Verdict::Restored(all) if matches!(all[..], [Standing::Held { .. }])));
-    server.call(("ann", 2), epoch, false, Verb::Release(vec![(1, anns.1)]));
+    server.call(("ann", 2), epoch, false, Verb::Release([(1, anns.1)].into()));
     assert!(is_granted(&server.call(("bob", 2), epoch, false, sync(&[1]))), "all have reported, and the grace is over");
 }
 
@@ -279,7 +279,7 @@ fn a_request_is_not_sent_before_its_number_was_given_back() {
     engine.look_until_idle();
     let mut calls: Vec<_> = mailbox.lock().calls.drain(..).collect();
     assert!(matches!(calls[..], [(Call { verb: Verb::Cancel(_), .. }, _)]), "once, and nothing else");
-    let gone = Answer { epoch: 1, version: 0, notices: Vec::new(), verdict: Verdict::Cancelled(vec![Was::Unknown]) };
+    let gone = Answer { epoch: 1, version: 0, notices: Vec::new(), verdict: Verdict::Cancelled([Was::Unknown].into()) };
     calls.pop().expect("a call").1(Ok(gone));
     let calls: Vec<_> = mailbox.lock().calls.drain(..).map(|(call, _)| call).collect();
     assert!(matches!(calls[..], [Call { verb: Verb::Acquire { no: 1, .. }, .. }]), "{calls:?}");

@@ -4,8 +4,8 @@
 use std::sync::{Arc, Weak};
 
 use super::model::{Caller, Model};
-use super::{Answer, Call, Listener, Notice, Reply, Store, StoreError};
-use crate::clock::Clock;
+use super::{Answer, AtOnce, Call, Header, Listener, News, Reply, Store, StoreError, Verb};
+use crate::clock::{Clock, Nanos};
 use crate::map::HashMap;
 use crate::process::PerProcess;
 use crate::status::ServerInfo;
@@ -20,6 +20,8 @@ pub(crate) struct World {
     limiters: HashMap<Arc<str>, Model>,
     listeners: HashMap<Arc<str>, Weak<dyn Listener>>,
     calls: u64,
+    /// The latest moment that a call came with.
+    latest: u64,
 }
 
 impl World {
@@ -29,7 +31,18 @@ impl World {
         self.limiters.get(limiter).map_or((0, 0, 0), Model::standing_now)
     }
 
-    fn forget_idle(&mut self, now: u64) {
+    /// The moment of a call. Two instances may have looked at the clock in one order and come here in the other; to a model, the
+    /// earlier look would be a clock that was set back.
+    fn time(&mut self, now: u64) -> u64 {
+        self.latest = self.latest.max(now);
+        self.latest
+    }
+
+    fn forget_idle_at_times(&mut self, now: u64) {
+        self.calls += 1;
+        if !self.calls.is_multiple_of(CALLS_BETWEEN_CLEANINGS) {
+            return;
+        }
         let idle_for = |model: &Model| u128::from(now.saturating_sub(model.last_used()));
         self.limiters.retain(|_, model| !model.is_idle() || idle_for(model) < model.idle_time().as_micros());
     }
@@ -64,35 +77,26 @@ impl MemoryStore {
         let caller = Caller { instance: instance.clone(), generation: 1, run: "memory".into(), sent: u64::MAX };
         MemoryStore { world, clock, caller }
     }
+}
 
-    /// Runs the verb under the world's lock; what others are to be told is told after it.
-    fn call(&self, call: &Call) -> Answer {
-        let mut deliveries: Vec<(Arc<dyn Listener>, Notice)> = Vec::new();
-        let answer = {
-            let mut world = self.world.lock();
-            // Read under the lock: to the model, a clock read before another's later call would be one set back.
-            let now = self.clock.unix_micros();
-            world.calls += 1;
-            if world.calls.is_multiple_of(CALLS_BETWEEN_CLEANINGS) {
-                world.forget_idle(now);
-            }
-            let model = match world.limiters.get_mut(&call.limiter) {
-                Some(model) => model,
-                None => world.limiters.entry(call.limiter.clone()).or_insert_with(Model::new),
-            };
-            let (answer, others) = model.call(&self.caller, &call.header, &call.verb, now);
-            if answer.verdict == super::Verdict::NoSuchLimiter {
-                world.limiters.remove(&call.limiter);
-            }
-            for (instance, notice) in others {
-                if let Some(listener) = world.listeners.get(&instance).and_then(Weak::upgrade) {
-                    deliveries.push((listener, notice));
-                }
-            }
-            answer
+impl AtOnce for MemoryStore {
+    /// Under the world's lock. No other is taken under it.
+    fn carry_out(&self, limiter: &Arc<str>, header: &Header, verb: &Verb, now: Nanos, news: &mut Vec<News>) -> Answer {
+        let mut world = self.world.lock();
+        let now = world.time(self.clock.unix_micros(now));
+        world.forget_idle_at_times(now);
+        let model = match world.limiters.get_mut(limiter) {
+            Some(model) => model,
+            None => world.limiters.entry(limiter.clone()).or_insert_with(Model::new),
         };
-        for (listener, notice) in deliveries {
-            listener.notices(&call.limiter, answer.epoch, vec![notice]);
+        let (answer, others) = model.call(&self.caller, header, verb, now);
+        if matches!(answer.verdict, super::Verdict::NoSuchLimiter) {
+            world.limiters.remove(limiter);
+        }
+        for (instance, notice) in others {
+            if let Some(to) = world.listeners.get(&instance).and_then(Weak::upgrade) {
+                news.push(News { to, limiter: limiter.clone(), epoch: answer.epoch, notice });
+            }
         }
         answer
     }
@@ -100,11 +104,18 @@ impl MemoryStore {
 
 impl Store for MemoryStore {
     fn submit(&self, call: Call, reply: Reply) {
-        reply(Ok(self.call(&call)));
+        let mut news = Vec::new();
+        let answer = self.carry_out(&call.limiter, &call.header, &call.verb, self.clock.now(), &mut news);
+        news.into_iter().for_each(News::deliver);
+        reply(Ok(answer));
     }
 
     fn submit_and_wait(&self, call: Call, reply: Reply) {
         self.submit(call, reply);
+    }
+
+    fn at_once(&self) -> Option<&dyn AtOnce> {
+        Some(self)
     }
 
     fn check(&self) -> Result<ServerInfo, StoreError> {

@@ -13,11 +13,18 @@ pub(crate) mod redis;
 use std::sync::Arc;
 use std::time::Duration;
 
+use smallvec::SmallVec;
+
+use crate::clock::Nanos;
+use crate::label::Label;
 use crate::settings::{Change, ConfigView, Declaration};
 use crate::status::ServerInfo;
 
 /// A ticket's number within its instance.
 pub(crate) type TicketNo = u64;
+
+/// Mostly one, which then needs no memory of its own.
+pub(crate) type Few<T> = SmallVec<[T; 1]>;
 
 /// What every call brings along about its caller and the limiter.
 #[derive(Clone, Debug)]
@@ -48,12 +55,12 @@ pub(crate) enum Verb {
         cost: u64,
         may_wait: bool,
         order: u64,
-        label: Arc<str>,
+        label: Label,
     },
     /// Give permits back: ticket and fence.
-    Release(Vec<(TicketNo, u64)>),
+    Release(Few<(TicketNo, u64)>),
     /// Take tickets out of the queue, or give back the grants that crossed the cancel.
-    Cancel(Vec<TicketNo>),
+    Cancel(Few<TicketNo>),
     /// A ticket that is held with this fence returns to the queue at its original order.
     PutBack {
         no: TicketNo,
@@ -77,7 +84,7 @@ pub(crate) enum Verb {
         offset: u64,
         count: u64,
     },
-    Position(Vec<TicketNo>),
+    Position(Few<TicketNo>),
 }
 
 /// How a restored ticket stood with its owner.
@@ -99,7 +106,7 @@ pub(crate) struct Restored {
     pub order: u64,
     pub fence: u64,
     pub cost: u64,
-    pub label: Arc<str>,
+    pub label: Label,
 }
 
 /// The store's answer to a call.
@@ -143,9 +150,9 @@ pub(crate) enum Verdict {
     /// The ticket is not there.
     Gone,
     /// For each permit: freed, or stale.
-    Released(Vec<bool>),
+    Released(Few<bool>),
     /// What each ticket was.
-    Cancelled(Vec<Was>),
+    Cancelled(Few<Was>),
     Synced(Synced),
     Restored(Vec<Standing>),
     Done,
@@ -155,7 +162,7 @@ pub(crate) enum Verdict {
     Left {
         more: bool,
     },
-    Status(StatusView),
+    Status(Box<StatusView>),
     List {
         rows: Vec<Row>,
         now: u64,
@@ -182,7 +189,7 @@ pub(crate) enum Standing {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Synced {
     /// When another version than the known one is in force.
-    pub config: Option<ConfigView>,
+    pub config: Option<Box<ConfigView>>,
     /// How many permits operators have revoked; another number than known asks for a check of what is held.
     pub revokes: u64,
     /// Until the next lease ends or the grace is over.
@@ -281,10 +288,35 @@ pub(crate) trait Store: Send + Sync {
     /// As `submit`, for a caller that has nothing to do but wait for the answer: the call may be carried out on its
     /// thread, which then blocks, but not for longer than a few tens of milliseconds.
     fn submit_and_wait(&self, call: Call, reply: Reply);
+    /// Itself, if it has nobody to ask.
+    fn at_once(&self) -> Option<&dyn AtOnce> {
+        None
+    }
     /// Looks whether the store is fit for use. Blocks for a few round trips.
     fn check(&self) -> Result<ServerInfo, StoreError>;
     /// The names of all limiters. Blocks.
     fn limiters(&self) -> Result<Vec<String>, StoreError>;
     /// Ends the store's threads. No reply and no call to the listener comes after it returns.
     fn close(&self);
+}
+
+/// A store that has every answer within the call.
+pub(crate) trait AtOnce: Send + Sync {
+    /// Carries out a call at the moment `now`. May be called under the engine's lock, because it tells nobody anything:
+    /// what there is to tell to other instances is left in `news`, for when that lock is released.
+    fn carry_out(&self, limiter: &Arc<str>, header: &Header, verb: &Verb, now: Nanos, news: &mut Vec<News>) -> Answer;
+}
+
+/// What a call has done to another instance's ticket.
+pub(crate) struct News {
+    pub to: Arc<dyn Listener>,
+    pub limiter: Arc<str>,
+    pub epoch: u64,
+    pub notice: Notice,
+}
+
+impl News {
+    pub(crate) fn deliver(self) {
+        self.to.notices(&self.limiter, self.epoch, vec![self.notice]);
+    }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::label::Label;
 use crate::settings::{ConfigView, Settings};
 
 /// What the property test does, on both sides.
@@ -207,7 +208,7 @@ impl Memory {
 
     pub(super) fn verb(&self, instance: usize, plan: &Plan) -> Verb {
         let label =
-            |no: u64| -> Arc<str> { if no.is_multiple_of(3) { "".into() } else { format!("label of {no}").into() } };
+            |no: u64| -> Label { if no.is_multiple_of(3) { "".into() } else { format!("label of {no}").into() } };
         match plan {
             Plan::Acquire { no, cost, may_wait, old_order } => Verb::Acquire {
                 no: *no,
@@ -220,7 +221,7 @@ impl Memory {
                 let pair = |(no, right): &(u64, bool)| (*no, self.fence(instance, *no) + u64::from(!right));
                 Verb::Release(permits.iter().map(pair).collect())
             }
-            Plan::Cancel(tickets) => Verb::Cancel(tickets.clone()),
+            Plan::Cancel(tickets) => Verb::Cancel(tickets.iter().copied().collect()),
             // 0: it was admitted locally.
             Plan::PutBack(no, right) => {
                 Verb::PutBack { no: *no, fence: if *right { self.fence(instance, *no) } else { no % 2 } }
@@ -251,7 +252,7 @@ impl Memory {
             Plan::Leave => Verb::Leave,
             Plan::Status => Verb::Status,
             Plan::List(held, offset, count) => Verb::List { held: *held, offset: *offset, count: *count },
-            Plan::Position(tickets) => Verb::Position(tickets.clone()),
+            Plan::Position(tickets) => Verb::Position(tickets.iter().copied().collect()),
         }
     }
 
@@ -270,7 +271,7 @@ impl Memory {
                 self.orders.insert((instance, *no), *order);
             }
             (_, Verdict::Synced(Synced { config: Some(config), .. })) => {
-                self.configs.insert(instance, config.clone());
+                self.configs.insert(instance, ConfigView::clone(config));
             }
             _ => {}
         }

@@ -27,7 +27,7 @@ pub(super) fn timeless(mut answer: Answer) -> (Verdict, Vec<Notice>) {
         Verdict::Full { retry_after, .. } => *retry_after = None,
         Verdict::Synced(synced) => {
             synced.next = synced.next.map(|_| Duration::ZERO);
-            synced.config.iter_mut().for_each(hide_stamps);
+            synced.config.iter_mut().for_each(|config| hide_stamps(config));
             synced.heads.iter_mut().for_each(hide_standing);
         }
         Verdict::Restored(standings) => standings.iter_mut().for_each(hide_standing),

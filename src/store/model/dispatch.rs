@@ -2,6 +2,7 @@
 //! bounded; `more` says that work is left for the next call. (`lua/lib/dispatch.lua`)
 
 use super::*;
+use crate::store::Few;
 
 /// How many entries beyond the free slots are looked at, so that a few dead ones at the head cost no further call.
 const WINDOW: u64 = 16;
@@ -29,7 +30,7 @@ impl Model {
 
     /// One window at the head of the queue. True: the next window may be looked at.
     fn admit_window(&mut self, size: usize) -> bool {
-        let window: Vec<TicketId> = self.queue.iter().take(size).map(|(_, id)| id.clone()).collect();
+        let window: Few<TicketId> = self.queue.iter().take(size).map(|(_, id)| id.clone()).collect();
         for id in window {
             let cost = self.tickets.get(&id).map_or(1, |r| r.cost);
             if !self.alive(&id.instance) {
@@ -48,7 +49,7 @@ impl Model {
 
     /// Fence and order of the permit.
     pub(super) fn grant(&mut self, id: &TicketId) -> Option<(u64, u64)> {
-        let fence = (self.fence + 1).max(self.now);
+        let fence = self.next_fence();
         let record = self.tickets.get_mut(id)?;
         record.fence = Some(fence);
         let (cost, order) = (record.cost, record.order);
@@ -58,6 +59,10 @@ impl Model {
         self.queue.remove(&(order, id.clone()));
         self.held.insert((fence, id.clone()));
         Some((fence, order))
+    }
+
+    pub(super) fn next_fence(&self) -> u64 {
+        (self.fence + 1).max(self.now)
     }
 
     pub(super) fn tell(&mut self, id: &TicketId, notice: Notice) {
@@ -70,7 +75,7 @@ impl Model {
     }
 
     fn alive(&self, instance: &str) -> bool {
-        self.instances.get(instance).is_some_and(|i| i.expiry >= self.bound())
+        self.instances.get(instance).is_some_and(|i| i.standing.expiry >= self.bound())
     }
 
     pub(super) fn start_sweep(&mut self) {
@@ -108,7 +113,7 @@ impl Model {
             Sweep::Off => return,
             Sweep::Held(seen) => {
                 let start = (seen + 1, TicketId { instance: "".into(), no: 0 });
-                self.held.range(start..).take(BATCH).cloned().collect()
+                self.held.starting_at(&start).take(BATCH).cloned().collect()
             }
             Sweep::Queue(seen) => {
                 let start = (seen + 1, TicketId { instance: "".into(), no: 0 });

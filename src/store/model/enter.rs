@@ -24,8 +24,6 @@ const FIRST_LEASE: u64 = 2_000_000;
 /// For how long an instance is believed in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Renewal {
-    /// Three quarters of a lease, at least.
-    Enough,
     /// A lease, at least.
     Full,
     /// A lease, also if it was more before.
@@ -50,10 +48,11 @@ impl Model {
         wall: u64,
     ) -> Result<(), Box<Verdict>> {
         self.more = false;
-        if self.instances.get(&caller.instance).is_some_and(|i| i.generation > caller.generation) {
+        let mut standing = self.standing_of(&caller.instance);
+        if standing.is_some_and(|i| i.generation > caller.generation) {
             return Err(Box::new(Verdict::Refused));
         }
-        let unknown = self.instances.get(&caller.instance).is_none_or(|i| i.awaited);
+        let unknown = standing.is_none_or(|i| i.awaited);
         if needs.joins && unknown && self.may_be_forgotten(caller, wall) {
             return Err(Box::new(Verdict::Refused));
         }
@@ -62,24 +61,32 @@ impl Model {
         }
         let before = self.read_clock(wall); // a call that was turned away has not broken a silence
         // A caller that knows a later epoch tells that an older state has come back.
-        if !self.exists || self.damaged || self.run != caller.run || header.epoch > self.epoch {
+        if !self.exists || self.damaged || !same(&self.run, &caller.run) || header.epoch > self.epoch {
             self.begin_epoch(caller, header, before);
+            standing = self.standing_of(&caller.instance);
         } else {
             if header.declaration.declares {
                 self.adopt(&header.declaration, false);
             }
             self.note_what_callers_remember(header, before);
         }
-        let record = self.instances.get(&caller.instance);
-        let (known, awaited) = (record.is_some_and(|i| !i.awaited), record.is_some_and(|i| i.awaited));
+        let (known, awaited) = (standing.is_some_and(|i| !i.awaited), standing.is_some_and(|i| i.awaited));
         if needs.strict && !header.bare && (header.epoch != self.epoch || !known) {
             return Err(Box::new(Verdict::Resync));
         }
         if awaited && (needs.joins || header.bare) {
             self.has_reported(&caller.instance);
         }
-        self.count_in(caller, &header.declaration, known, needs.joins);
+        match standing.filter(|_| known) {
+            Some(standing) => self.count_again(caller, standing),
+            None if needs.joins => self.count_in(caller, &header.declaration),
+            None => {}
+        }
         Ok(())
+    }
+
+    fn standing_of(&self, instance: &Arc<str>) -> Option<InstanceStanding> {
+        self.instances.get(instance).map(|record| record.standing)
     }
 
     /// Nobody here knows its generation (any more), and since the command was sent an instance was forgotten: the command
@@ -156,7 +163,7 @@ impl Model {
             .collect();
         let bound = if before >= self.calm { before } else { self.excused };
         let alive = self.expiries.range((bound, "".into())..).take(LOOKED_AT).map(|(_, instance)| instance);
-        alive.filter(|name| owners.contains(&***name) || self.instances[*name].awaited).cloned().collect()
+        alive.filter(|name| owners.contains(&***name) || self.instances[*name].standing.awaited).cloned().collect()
     }
 
     fn wait_for(&mut self, expected: Vec<Arc<str>>, until: u64) {
@@ -164,8 +171,8 @@ impl Model {
         self.first_grace = std::mem::replace(&mut self.grace, until);
         for name in expected {
             self.expiries.insert((until, name.clone()));
-            let record = InstanceRecord { expiry: until, generation: 0, description: String::new(), awaited: true };
-            self.instances.insert(name, record);
+            let standing = InstanceStanding { expiry: until, generation: 0, awaited: true };
+            self.instances.insert(name, InstanceRecord { standing, description: String::new() });
         }
     }
 
@@ -179,28 +186,26 @@ impl Model {
     }
 
     /// Every verb leaves its caller at least three quarters of a lease.
-    fn count_in(&mut self, caller: &Caller, declaration: &Declaration, known: bool, joins: bool) {
-        if known {
-            let Some(record) = self.instances.get_mut(&caller.instance) else { return };
-            let raised = record.generation < caller.generation;
-            record.generation = caller.generation;
-            self.renew(&caller.instance, Renewal::Enough);
-            if raised {
-                self.remind(&caller.instance);
-            }
-        } else if joins {
-            let believed = declaration.declared.split_whitespace().nth(3).and_then(|word| word.parse::<u64>().ok());
-            let least = if believed == Some(self.settings().lease) { 0 } else { FIRST_LEASE };
-            let expiry = self.now + self.lease_us().max(least);
-            let record = InstanceRecord {
-                expiry,
-                generation: caller.generation,
-                description: declaration.description.clone(),
-                awaited: false,
-            };
-            self.instances.insert(caller.instance.clone(), record);
-            self.expiries.insert((expiry, caller.instance.clone()));
+    fn count_again(&mut self, caller: &Caller, standing: InstanceStanding) {
+        if standing.expiry < self.now + self.lease_us() * 3 / 4 {
+            self.renew(&caller.instance, Renewal::Full);
         }
+        if standing.generation < caller.generation {
+            if let Some(record) = self.instances.get_mut(&caller.instance) {
+                record.standing.generation = caller.generation;
+            }
+            self.remind(&caller.instance);
+        }
+    }
+
+    fn count_in(&mut self, caller: &Caller, declaration: &Declaration) {
+        let believed = declaration.declared.split_whitespace().nth(3).and_then(|word| word.parse::<u64>().ok());
+        let least = if believed == Some(self.settings().lease) { 0 } else { FIRST_LEASE };
+        let expiry = self.now + self.lease_us().max(least);
+        let standing = InstanceStanding { expiry, generation: caller.generation, awaited: false };
+        let record = InstanceRecord { standing, description: declaration.description.clone() };
+        self.instances.insert(caller.instance.clone(), record);
+        self.expiries.insert((expiry, caller.instance.clone()));
     }
 
     /// It has connected anew: what it holds may have been granted to a command of an older connection that came through
@@ -214,11 +219,10 @@ impl Model {
     }
 
     pub(super) fn renew(&mut self, instance: &Arc<str>, how: Renewal) {
-        let Some(InstanceRecord { expiry, .. }) = self.instances.get(instance) else { return };
-        let (expiry, full) = (*expiry, self.now + self.lease_us());
+        let Some(InstanceStanding { expiry, .. }) = self.standing_of(instance) else { return };
+        let full = self.now + self.lease_us();
         match how {
-            Renewal::Enough if expiry >= self.now + self.lease_us() * 3 / 4 => {}
-            Renewal::Enough | Renewal::Anew => self.set_expiry(instance, full),
+            Renewal::Anew => self.set_expiry(instance, full),
             Renewal::Full => self.set_expiry(instance, expiry.max(full)),
         }
     }

@@ -11,14 +11,35 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Answer, Header, Notice, TicketNo, Verb, Verdict};
+use crate::label::Label;
+use crate::lane::Lane;
 use crate::map::HashMap;
 use crate::settings::{ConfigView, Declaration};
 
 /// A ticket's name: its instance, and its number there.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Eq, PartialOrd, Ord)]
 pub(crate) struct TicketId {
     pub instance: Arc<str>,
     pub no: TicketNo,
+}
+
+impl PartialEq for TicketId {
+    fn eq(&self, other: &Self) -> bool {
+        self.no == other.no && same(&self.instance, &other.instance)
+    }
+}
+
+impl std::hash::Hash for TicketId {
+    /// Of the instance the beginning will do: it is random.
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        let beginning = self.instance.as_bytes().first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+        state.write_u64(self.no ^ beginning);
+    }
+}
+
+/// Mostly they are one and the same.
+fn same(one: &Arc<str>, other: &Arc<str>) -> bool {
+    Arc::ptr_eq(one, other) || one == other
 }
 
 impl std::fmt::Display for TicketId {
@@ -49,16 +70,21 @@ pub(crate) struct Caller {
 struct TicketRecord {
     cost: u64,
     order: u64,
-    label: Arc<str>,
+    label: Label,
     /// Held when it has one.
     fence: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
 struct InstanceRecord {
+    standing: InstanceStanding,
+    description: String,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct InstanceStanding {
     expiry: u64,
     generation: u64,
-    description: String,
     /// Known from before a fail-over only: it has not reported since.
     awaited: bool,
 }
@@ -104,7 +130,7 @@ pub(crate) struct Model {
     overshoot: u64,
     queue: BTreeSet<(u64, TicketId)>,
     /// By fence. Two may have the same one, after a loss of state in the microsecond of a grant.
-    held: BTreeSet<(u64, TicketId)>,
+    held: Lane<(u64, TicketId)>,
     tickets: HashMap<TicketId, TicketRecord>,
     instances: HashMap<Arc<str>, InstanceRecord>,
     expiries: BTreeSet<(u64, Arc<str>)>,
@@ -143,7 +169,7 @@ impl Model {
             granted: 0,
             overshoot: 0,
             queue: BTreeSet::new(),
-            held: BTreeSet::new(),
+            held: Lane::default(),
             tickets: HashMap::default(),
             instances: HashMap::default(),
             expiries: BTreeSet::new(),
@@ -163,6 +189,9 @@ impl Model {
         wall: u64,
     ) -> (Answer, Vec<(Arc<str>, Notice)>) {
         let verdict = self.verb(caller, header, verb, wall);
+        if self.messages.is_empty() {
+            return (Answer { epoch: self.epoch, version: self.version, notices: Vec::new(), verdict }, Vec::new());
+        }
         let (mine, others) =
             std::mem::take(&mut self.messages).into_iter().partition::<Vec<_>, _>(|(to, _)| *to == caller.instance);
         let notices = mine.into_iter().map(|(_, notice)| notice).collect();
@@ -278,7 +307,8 @@ impl Model {
     #[cfg(all(test, not(loom)))]
     pub(crate) fn state(&self) -> Option<super::conformance::State> {
         let row = |id: &TicketId| (id.to_string(), self.tickets[id].cost, self.tickets[id].label.to_string());
-        let mut instances: Vec<_> = self.instances.iter().map(|(i, r)| (i.to_string(), r.generation)).collect();
+        let mut instances: Vec<_> =
+            self.instances.iter().map(|(i, r)| (i.to_string(), r.standing.generation)).collect();
         instances.sort();
         self.exists.then(|| super::conformance::State {
             queue: self.queue.iter().map(|(_, id)| row(id)).collect(),
@@ -297,18 +327,18 @@ impl Model {
 
     fn set_expiry(&mut self, instance: &Arc<str>, expiry: u64) {
         if let Some(record) = self.instances.get_mut(instance) {
-            self.expiries.remove(&(record.expiry, instance.clone()));
-            record.expiry = expiry;
+            self.expiries.remove(&(record.standing.expiry, instance.clone()));
+            record.standing.expiry = expiry;
             self.expiries.insert((expiry, instance.clone()));
         }
     }
 
     fn remove_instance(&mut self, instance: &Arc<str>) -> bool {
         let Some(record) = self.instances.remove(instance) else { return false };
-        self.expiries.remove(&(record.expiry, instance.clone()))
+        self.expiries.remove(&(record.standing.expiry, instance.clone()))
     }
 
-    fn insert_queued(&mut self, id: &TicketId, cost: u64, order: u64, label: &Arc<str>) {
+    fn insert_queued(&mut self, id: &TicketId, cost: u64, order: u64, label: &Label) {
         self.tickets.insert(id.clone(), TicketRecord { cost, order, label: label.clone(), fence: None });
         self.queue.insert((order, id.clone()));
     }

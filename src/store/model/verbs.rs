@@ -3,7 +3,7 @@
 use super::enter::{Needs, Renewal};
 use super::*;
 use crate::settings::Change;
-use crate::store::{RestoreKind, Restored, Row, Standing, StatusView, Synced, Was};
+use crate::store::{Few, RestoreKind, Restored, Row, Standing, StatusView, Synced, Was};
 
 impl Model {
     pub(super) fn verb(&mut self, caller: &Caller, header: &Header, verb: &Verb, wall: u64) -> Verdict {
@@ -24,7 +24,7 @@ impl Model {
         let id = |no: TicketNo| TicketId { instance: caller.instance.clone(), no };
         match verb {
             Verb::Acquire { no, cost, may_wait, order, label } => {
-                self.acquire(&id(*no), *cost, *may_wait, *order, label)
+                self.acquire(id(*no), *cost, *may_wait, *order, label)
             }
             Verb::Release(pairs) => self.release(pairs.iter().map(|(no, fence)| (id(*no), *fence))),
             Verb::Cancel(tickets) => self.cancel(tickets.iter().map(|no| id(*no))),
@@ -40,10 +40,10 @@ impl Model {
         }
     }
 
-    fn acquire(&mut self, id: &TicketId, cost: u64, may_wait: bool, old_order: u64, label: &Arc<str>) -> Verdict {
-        if self.tickets.contains_key(id) {
+    fn acquire(&mut self, id: TicketId, cost: u64, may_wait: bool, old_order: u64, label: &Label) -> Verdict {
+        if self.tickets.contains_key(&id) {
             self.dispatch();
-            return self.ticket_verdict(id);
+            return self.ticket_verdict(&id);
         }
         if self.impossible(cost) {
             self.dispatch();
@@ -58,17 +58,21 @@ impl Model {
         }
         let order = if old_order != 0 { old_order } else { (self.order + 1).max(self.now) };
         self.order = self.order.max(order);
-        let at_once = self.admits_at_once(cost);
-        self.insert_queued(id, cost, order, label);
-        if at_once {
-            self.grant(id);
+        if self.admits_at_once(cost) {
+            // What an enqueue and the dispatch behind it would come to.
+            let fence = self.next_fence();
+            self.insert_held(id, cost, order, label, fence);
+            self.granted += 1;
+            self.dispatch();
+            return Verdict::Granted { fence, order };
         }
+        self.insert_queued(&id, cost, order, label);
         self.dispatch();
-        if !may_wait && self.standing(id) == Standing::Queued {
-            self.forget(id);
+        if !may_wait && self.standing(&id) == Standing::Queued {
+            self.forget(&id);
             return Verdict::Busy;
         }
-        self.ticket_verdict(id)
+        self.ticket_verdict(&id)
     }
 
     fn has_room(&self, cost: u64) -> bool {
@@ -81,10 +85,12 @@ impl Model {
     }
 
     fn release(&mut self, permits: impl Iterator<Item = (TicketId, u64)>) -> Verdict {
-        let mut verdicts = Vec::new();
+        let mut verdicts = Few::new();
         for (id, fence) in permits {
-            let held = self.held.contains(&(fence, id.clone()));
-            if held && let Some(record) = self.forget(&id) {
+            let place = (fence, id);
+            let held = self.held.remove(&place);
+            if held && let Some(record) = self.tickets.remove(&place.1) {
+                self.used -= record.cost;
                 let slot_time = self.now.saturating_sub(fence).saturating_mul(record.cost);
                 self.learn_hold_time(slot_time.min(1 << 52));
             }
@@ -136,7 +142,7 @@ impl Model {
             }
         }
         Verdict::Synced(Synced {
-            config: (version != self.version).then(|| self.config.clone()),
+            config: (version != self.version).then(|| Box::new(self.config.clone())),
             revokes: self.revokes,
             next: self.next_event().map(|at| Duration::from_millis((at - self.now) / 1000 + 1)),
             more: self.more,
@@ -173,23 +179,21 @@ impl Model {
         // Admitted locally before it was ever in line?
         let order = if ticket.order != 0 { ticket.order } else { (self.order + 1).max(self.now) };
         self.order = self.order.max(order);
-        let ticket = &Restored { order, ..ticket.clone() };
-        let fits = self.now < self.grace || self.used + ticket.cost <= self.settings().limit;
-        match ticket.kind {
-            RestoreKind::Waiting => self.insert_queued(id, ticket.cost, ticket.order, &ticket.label),
-            RestoreKind::Local => self.insert_held(id, ticket, (self.fence + 1).max(self.now)),
-            RestoreKind::Held if fits => self.insert_held(id, ticket, ticket.fence),
+        let Restored { kind, fence, cost, label, .. } = ticket;
+        let fits = self.now < self.grace || self.used + cost <= self.settings().limit;
+        match kind {
+            RestoreKind::Waiting => self.insert_queued(id, *cost, order, label),
+            RestoreKind::Local => self.insert_held(id.clone(), *cost, order, label, self.next_fence()),
+            RestoreKind::Held if fits => self.insert_held(id.clone(), *cost, order, label, *fence),
             RestoreKind::Held | RestoreKind::Check => {}
         }
     }
 
-    fn insert_held(&mut self, id: &TicketId, ticket: &Restored, fence: u64) {
-        let record =
-            TicketRecord { cost: ticket.cost, order: ticket.order, label: ticket.label.clone(), fence: Some(fence) };
-        self.tickets.insert(id.clone(), record);
-        self.held.insert((fence, id.clone()));
-        self.overshoot += (self.used + ticket.cost).saturating_sub(self.settings().limit.max(self.used));
-        self.used += ticket.cost;
+    fn insert_held(&mut self, id: TicketId, cost: u64, order: u64, label: &Label, fence: u64) {
+        self.tickets.insert(id.clone(), TicketRecord { cost, order, label: label.clone(), fence: Some(fence) });
+        self.held.insert((fence, id));
+        self.overshoot += (self.used + cost).saturating_sub(self.settings().limit.max(self.used));
+        self.used += cost;
         self.fence = self.fence.max(fence);
     }
 
@@ -273,7 +277,7 @@ impl Model {
     fn status(&mut self) -> Verdict {
         self.dispatch();
         let serves_at_once = self.free() > 0 && self.queue.is_empty();
-        Verdict::Status(StatusView {
+        Verdict::Status(Box::new(StatusView {
             config: self.config.clone(),
             used: self.used,
             holders: self.held.len() as u64,
@@ -284,6 +288,6 @@ impl Model {
             typical_hold: (self.hold > 0).then(|| Duration::from_micros(self.hold)),
             estimate: if serves_at_once { Some(Duration::ZERO) } else { self.estimate(self.waiting() + 1) },
             overshoot: self.overshoot,
-        })
+        }))
     }
 }

@@ -7,7 +7,7 @@ use redis::Value;
 
 use super::keys;
 use crate::settings::ConfigView;
-use crate::store::{Answer, Call, Notice, Row, Standing, StatusView, Synced, TicketNo, Verb, Verdict, Was};
+use crate::store::{Answer, Call, Few, Notice, Row, Standing, StatusView, Synced, TicketNo, Verb, Verdict, Was};
 
 /// What could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -129,7 +129,7 @@ fn count(number: i64) -> Read<u64> {
 }
 
 /// A digit for each permit.
-fn freed(digits: &str) -> Read<Vec<bool>> {
+fn freed(digits: &str) -> Read<Few<bool>> {
     digits
         .chars()
         .map(|digit| digit.to_digit(2).map(|bit| bit == 1))
@@ -138,7 +138,7 @@ fn freed(digits: &str) -> Read<Vec<bool>> {
 }
 
 /// A letter for each ticket.
-fn cancelled(letters: &str) -> Read<Vec<Was>> {
+fn cancelled(letters: &str) -> Read<Few<Was>> {
     let was = |letter| match letter {
         'q' => Some(Was::Queued),
         'h' => Some(Was::Held),
@@ -156,7 +156,7 @@ fn verdict(verb: &Verb, word: &str, fields: &mut Fields) -> Read<Verdict> {
         (Verb::Sync { .. }, "ok") => Verdict::Synced(Synced {
             config: match fields.text()?.as_str() {
                 "" => None,
-                text => Some(config(text)?),
+                text => Some(Box::new(config(text)?)),
             },
             revokes: fields.number()?,
             next: fields.millis()?,
@@ -167,7 +167,7 @@ fn verdict(verb: &Verb, word: &str, fields: &mut Fields) -> Read<Verdict> {
         (Verb::Configure(_), "ok") => Verdict::Done,
         (Verb::Revoke(_), word) => Verdict::Revoked(was(word)?),
         (Verb::Leave, "ok") => Verdict::Left { more: fields.number()? == 1 },
-        (Verb::Status, "ok") => Verdict::Status(status(fields)?),
+        (Verb::Status, "ok") => Verdict::Status(Box::new(status(fields)?)),
         (Verb::List { .. }, "ok") => list(fields)?,
         (Verb::Position(_), "ok") => Verdict::Positions(fields.rest(|f| Ok((f.number()?, f.millis()?)))?),
         _ => return Err(Garbled::about(&word, " is no verdict")),

@@ -172,7 +172,7 @@ fn arguments(verb: &Verb, from: &Sender<'_>, to: &mut impl Sink) {
             if !is_plain(verb) {
                 to.number(*cost);
                 to.number(*order);
-                to.arg(&[label]);
+                to.arg(&[&**label]);
             }
         }
         Verb::Release(permits) => {
@@ -196,7 +196,7 @@ fn arguments(verb: &Verb, from: &Sender<'_>, to: &mut impl Sink) {
                 to.arg(&[kind_word(*kind)]);
                 name(*no, from, to);
                 [order, fence, cost].into_iter().for_each(|number| to.number(*number));
-                to.arg(&[label]);
+                to.arg(&[&**label]);
             }
         }
         Verb::Configure(change) => {

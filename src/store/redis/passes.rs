@@ -17,7 +17,6 @@ use crate::store::{Answer, Call, StoreError, Verdict};
 
 /// What a server says to a call.
 #[derive(Clone)]
-#[expect(clippy::large_enum_variant, reason = "nearly all are answers, and these are moved on at once")]
 pub(super) enum Said {
     Answer(Result<Answer, StoreError>),
     /// To ask another one.

@@ -123,7 +123,7 @@ impl Crowd {
     pub fn turn(&mut self) -> Result<(), Error> {
         let mut calls = Vec::new();
         for (no, fence) in std::mem::take(&mut self.held) {
-            calls.push((self.owner(no), Verb::Release(vec![(no, fence)])));
+            calls.push((self.owner(no), Verb::Release([(no, fence)].into())));
             calls.push(self.newcomer());
         }
         self.exchange(calls).map_err(to_error)
@@ -153,19 +153,19 @@ impl Crowd {
             Deed::Enqueue => (0..count).map(|_| self.newcomer()).collect(),
             Deed::HandOver => {
                 let some: Vec<_> = self.held.drain(..count.min(self.held.len())).collect();
-                some.into_iter().map(|permit| (self.owner(permit.0), Verb::Release(vec![permit]))).collect()
+                some.into_iter().map(|permit| (self.owner(permit.0), Verb::Release([permit].into()))).collect()
             }
             Deed::Cancel => {
                 let from = self.waiting.len().saturating_sub(count) / 2;
                 let to = (from + count).min(self.waiting.len());
                 let some: Vec<_> = self.waiting.drain(from..to).collect();
-                some.into_iter().map(|no| (self.owner(no), Verb::Cancel(vec![no]))).collect()
+                some.into_iter().map(|no| (self.owner(no), Verb::Cancel([no].into()))).collect()
             }
             Deed::Position => {
                 // Evenly over the line, as its members ask.
                 let step = (self.waiting.len() / count.max(1)).max(1);
                 let some = self.waiting.iter().step_by(step).take(count);
-                some.map(|no| (self.owner(*no), Verb::Position(vec![*no]))).collect()
+                some.map(|no| (self.owner(*no), Verb::Position([*no].into()))).collect()
             }
             Deed::Sync => (0..count).map(|_| self.sync()).collect(),
         }
