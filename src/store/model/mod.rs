@@ -292,7 +292,8 @@ impl Model {
     /// Until when each instance counts as alive, and when one was last forgotten.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn lives(&self) -> (Vec<(String, u64)>, u64) {
-        let mut all: Vec<_> = self.instances.iter().map(|(name, known)| (name.to_string(), known.expiry)).collect();
+        let mut all: Vec<_> =
+            self.instances.iter().map(|(name, known)| (name.to_string(), known.standing.expiry)).collect();
         all.sort();
         (all, self.forgot)
     }
