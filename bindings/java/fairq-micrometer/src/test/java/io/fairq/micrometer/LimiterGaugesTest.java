@@ -22,6 +22,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
@@ -48,8 +49,18 @@ class LimiterGaugesTest {
         return limiter;
     }
 
-    private LimiterGauges gauges(Duration pause) {
-        return new LimiterGauges(registry, Tags.of("service", "test"), () -> limiters, pause);
+    private LimiterGauges gauges(Duration pause) throws InterruptedException {
+        CountDownLatch looked = new CountDownLatch(1);
+        LimiterGauges gauges = new LimiterGauges(
+                registry,
+                Tags.of("service", "test"),
+                () -> {
+                    looked.countDown();
+                    return limiters;
+                },
+                pause);
+        Checks.await(looked); // its first look is its own; a test's questions come after that
+        return gauges;
     }
 
     private Gauge find(String name, String limiter) {
