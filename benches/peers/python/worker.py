@@ -12,6 +12,9 @@ from contextlib import AbstractAsyncContextManager
 from time import monotonic_ns
 from typing import Callable
 
+GOODBYES: list[Callable[[], None]] = []
+"""What sees to it that the last permits have gone back before the process ends, which would be a crash to the others."""
+
 Permits = Callable[[], AbstractAsyncContextManager]
 
 
@@ -30,6 +33,7 @@ def fairq(url: str) -> Callable[[str, int], Permits]:
     import fairq
 
     client = fairq.Client(url)
+    GOODBYES.append(lambda: client.close(0))
 
     def named(name: str, limit: int) -> Permits:
         limiter = client.limiter(name, limit=limit)
@@ -78,6 +82,8 @@ class Worker:
     def finish(self) -> None:
         with open(self.file, "w", encoding="ascii") as file:
             file.writelines(f"{asked} {granted} {released}\n" for asked, granted, released in self.records)
+        for goodbye in GOODBYES:
+            goodbye()
         print("done", flush=True)
         os._exit(0)  # what is still under way ends with the process
 
