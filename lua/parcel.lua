@@ -1,31 +1,35 @@
 -- parcel: several calls of one instance, carried out one after the other as if each had come by itself. What every
--- script begins and ends with, half of the cost of a call, is there once. Only for a caller of whom nothing has to be
--- judged, and for tickets that are where they have to be; any other is told to come with his calls one by one, and
--- nothing was done.
+-- script begins and ends with, half of the cost of a call, is there once. Only for a caller who is known, by the same
+-- connection and epoch, and for tickets that are where they have to be; any other is told to come with his calls one by
+-- one, and nothing was done.
 -- ARGV  4 a letter for each call, of one ticket each
 --         a  acquire, that may wait   b  acquire, that may not   x y  the same with cost, order and label
 --         r  release                  c  cancel
 --       5.. for each the ticket, then for x and y: cost, order, label; for r: fence
--- Answer: those of the calls, with ";" between them | apart
+-- Answer: those of the calls, with ";" between them | the verdict apart
 
 --@include load
-local values, fences, named, at = {}, {}, {}, 5
-for n = 1, same and #ARGV[4] or 0 do
+local frees, strict, joins, thorough = string.find(ARGV[4], '^[rc]'), false, false, false
+local simple, values, fences, named, at = same, {}, {}, {}, 5
+if not same and exists and record then
+  -- It knows another configuration than before, or was suspected: what enter makes of that, it makes of all its calls.
+  local generation, run, known = string.match(HEADER, '^(%d+) (%S*) (%d+)')
+  simple = string.match(record, '^%d+', 25) == generation and tonumber(known) == epoch and call('HGET', HASH, 'run') == run
+end
+for n = 1, simple and #ARGV[4] or 0 do
   local letter = string.sub(ARGV[4], n, n)
-  if named[ARGV[at]] then same = false end -- what is known of it would not be true any more
+  if named[ARGV[at]] then simple = false end -- what is known of it would not be true any more
   named[ARGV[at]] = true
   if letter == 'r' then fences[n] = call('ZSCORE', HELD, ARGV[at]) end
   if letter == 'r' or letter == 'c' then
     values[n] = call('HGET', TICKETS, ARGV[at])
-    if not values[n] or letter == 'r' and not fences[n] then same = false end
+    if not values[n] or letter == 'r' and not fences[n] then simple = false end
   end
   at = at + (letter == 'r' and 2 or letter > 'r' and 4 or 1)
 end
-if not same or not exists or torn == 1 or waiting > 0 and call('ZCARD', QUEUE) ~= waiting + 1 then
-  return { 'apart', epoch, '', version }
-end
-local frees, strict, joins, thorough = string.find(ARGV[4], '^[rc]'), false, false, false
---@include enter
+--@include whole
+if not simple or not whole then return { 'apart', epoch, '', version } end
+--@include caller
 
 local answers = {}
 at = 5

@@ -30,7 +30,7 @@ fn parcels_travel_as_such_when_all_is_in_its_place() {
 }
 
 fn compare_parcels(rewrite: Option<Rewrite>) {
-    let mut twins = Twins::new(Box::new(InMemory::new(rewrite)), Some(START));
+    let mut twins = Twins::new(Box::new(InMemory::new(rewrite.clone())), Some(START));
     let acquire = |no, cost| Plan::Acquire { no, cost, may_wait: true, old_order: false };
     let release = |no| Plan::Release(vec![(no, true)]);
     let once = |twins: &mut Twins, plans: Vec<Plan>| {
@@ -49,6 +49,12 @@ fn compare_parcels(rewrite: Option<Rewrite>) {
         assert!(!once(&mut twins, vec![acquire(2, 1), not_there]), "a ticket that is not there");
         assert!(!once(&mut twins, vec![twice, acquire(4, 1)]), "a ticket twice");
     }
+    // By one who is known, whatever configuration it knows; not by one who may have something to bring back.
+    let mut other = Twins::new(Box::new(InMemory::new(rewrite)), Some(START));
+    other.bare(0, &acquire(1, 1));
+    assert!(once(&mut other, vec![acquire(2, 1), acquire(3, 1), release(1)]), "by one who has just learnt of it");
+    other.bare(1, &Plan::Limit(3));
+    assert!(once(&mut other, vec![acquire(4, 1), Plan::Cancel(vec![3])]), "by one who knows an old one");
     twins.apply(&Op::Restart);
     assert!(!once(&mut twins, vec![acquire(2, 1), acquire(3, 1)]), "by one of whom something new is to be judged");
 }

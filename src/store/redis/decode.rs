@@ -7,7 +7,9 @@ use redis::Value;
 
 use super::keys;
 use crate::settings::ConfigView;
-use crate::store::{Answer, Call, Few, Notice, Row, Standing, StatusView, Synced, TicketNo, Verb, Verdict, Was};
+use crate::store::{
+    Answer, Call, Few, Header, Notice, Row, Standing, StatusView, Synced, TicketNo, Verb, Verdict, Was,
+};
 
 /// What could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -62,29 +64,42 @@ pub(super) fn answer(call: &Call, value: Value) -> Read<Answer> {
 /// The answer to one who knows epoch and version, and was told no others.
 fn in_brief(call: &Call, text: &str) -> Read<Answer> {
     let (told, words) = text.split_once(' ').unwrap_or((text, ""));
-    brief(call, told, notices(words)?)
-}
-
-fn brief(call: &Call, told: &str, notices: Vec<Notice>) -> Read<Answer> {
+    let notices = notices(words)?;
     let verdict = request_verdict(&call.verb, told)?;
     Ok(Answer { epoch: call.header.epoch, version: call.header.version, notices, verdict })
 }
 
 /// The answers to the calls of a parcel. `None`: they have to be sent one by one.
-pub(super) fn answers(calls: &[&Call], value: &Value) -> Read<Option<Vec<Answer>>> {
-    let Value::BulkString(bytes) = value else { return Ok(None) };
-    let text = std::str::from_utf8(bytes).map_err(|e| Garbled(e.to_string()))?;
-    let (told, words) = text.split_once(' ').unwrap_or((text, ""));
+pub(super) fn answers(calls: &[&Call], value: Value) -> Read<Option<Vec<Answer>>> {
+    let Some(Header { epoch, version, .. }) = calls.first().map(|call| &call.header) else { return Ok(None) };
+    if let Value::BulkString(bytes) = &value {
+        let text = std::str::from_utf8(bytes).map_err(|e| Garbled(e.to_string()))?;
+        let (told, words) = text.split_once(' ').unwrap_or((text, ""));
+        return each(calls, told, (*epoch, *version), notices(words)?).map(Some);
+    }
+    let mut fields = Fields::new(value)?;
+    let word = fields.text()?;
+    let epoch = fields.number()?;
+    let notices = notices(&fields.text()?)?;
+    let version = fields.number()?;
+    match word.as_str() {
+        "ok" => each(calls, &fields.text()?, (epoch, version), notices).map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn each(calls: &[&Call], told: &str, (epoch, version): (u64, u64), notices: Vec<Notice>) -> Read<Vec<Answer>> {
     let mut answers = Vec::with_capacity(calls.len());
     for (call, told) in calls.iter().zip(told.split(';')) {
-        answers.push(brief(call, told, Vec::new())?);
+        let verdict = request_verdict(&call.verb, told)?;
+        answers.push(Answer { epoch, version, notices: Vec::new(), verdict });
     }
     match answers.last_mut() {
         // Whatever was granted on the way is told after all of them.
-        Some(last) if calls.len() == told.split(';').count() => last.notices = notices(words)?,
-        _ => return Err(Garbled::about(&text, " are not the answers")),
+        Some(last) if calls.len() == told.split(';').count() => last.notices = notices,
+        _ => return Err(Garbled::about(&told, " are not the answers")),
     }
-    Ok(Some(answers))
+    Ok(answers)
 }
 
 /// See `lua/lib/ask.lua`, `free.lua` and `withdraw.lua`.

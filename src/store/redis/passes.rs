@@ -138,7 +138,7 @@ impl Passes {
     fn take_answers(&mut self, place: Range<usize>, calls: &[&Call], value: Value) {
         let read = match calls {
             [call] => decode::answer(call, value).map(|answer| Some(vec![answer])),
-            _ => decode::answers(calls, &value),
+            _ => decode::answers(calls, value),
         };
         let answers = match read {
             Ok(Some(answers)) => answers,

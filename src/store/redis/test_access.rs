@@ -59,7 +59,7 @@ pub(crate) fn read_parcel(calls: &[&Call], value: &Value) -> Option<Vec<Answer>>
     if let Value::ServerError(error) = value {
         panic!("{calls:?}: {} {:?}", error.code(), error.details());
     }
-    decode::answers(calls, value).expect("answers as the script promises them")
+    decode::answers(calls, value.clone()).expect("answers as the script promises them")
 }
 
 /// The command as the link sends it; with a probe, and of one who listens.
