@@ -4,16 +4,16 @@
 
 --@include load
 local frees, strict, joins, thorough = true, false, BARE, false
-local values = {}
-for i = 4, #ARGV do
-  values[i] = call('HGET', TICKETS, ARGV[i])
-  if not values[i] then thorough = true end
+local values = #ARGV > 4 and { value }
+for i = 5, #ARGV do
+  values[i - 3] = call('HGET', HASH, ARGV[i])
 end
 --@include enter
 
 local letters, answer = '', ''
 for i = 4, #ARGV do
-  local ticket, value = ARGV[i], values[i]
+  local ticket, value = ARGV[i], value
+  if values then value = not anew and values[i - 3] end
   --@include withdraw
   letters = letters .. answer
 end

@@ -17,7 +17,7 @@ local rows = { 'ok', epoch, mine, version }
 for i = 1, #page, 2 do
   local ticket = page[i]
   if ticket ~= '.' then
-    local place, cost, label = string.match(call('HGET', TICKETS, ticket) or '0', '^(%x+) ?(%d*) ?(.*)$')
+    local place, cost, label = string.match(call('HGET', HASH, ticket) or '0', '^(%x+)=?%d* ?(%d*) ?(.*)$')
     local description = call('HGET', HASH, 'd:' .. string.match(ticket, '^(.-):')) or ''
     for _, cell in ipairs({ ticket, description, label, tonumber(cost) or 1, tonumber(place, 16), held and tonumber(page[i + 1]) or 0 }) do
       rows[#rows + 1] = cell

@@ -1,8 +1,9 @@
 -- parcel: several calls of one instance, carried out one after the other as if each had come by itself. What every
 -- script begins and ends with, half of the cost of a call, is there once. Only for a caller who is known, by the same
--- connection and epoch, and for tickets that are where they have to be; any other is told to come with his calls one by
--- one, and nothing was done.
--- ARGV  4 a letter for each call, of one ticket each
+-- connection and epoch, and as long as no key was lost; any other is told to come with his calls one by one, and nothing
+-- was done.
+-- ARGV  4 a letter for each call, of one ticket each; no ticket is named twice, since what is looked up first has to be
+--       true to the end
 --         a  acquire, that may wait   b  acquire, that may not   x y  the same with cost, order and label
 --         r  release                  c  cancel
 --       5.. for each the ticket, then for x and y: cost, order, label; for r: fence
@@ -10,33 +11,22 @@
 
 --@include load
 local frees, strict, joins, thorough = string.find(ARGV[4], '^[rc]'), false, false, false
-local simple, values, fences, named, at = same, {}, {}, {}, 5
+local is_known = same
 if not same and exists and record then
   -- It knows another configuration than before, or was suspected: what enter makes of that, it makes of all its calls.
   local generation, run, known = string.match(HEADER, '^(%d+) (%S*) (%d+)')
-  simple = string.match(record, '^%d+', 25) == generation and tonumber(known) == epoch and call('HGET', HASH, 'run') == run
-end
-for n = 1, simple and #ARGV[4] or 0 do
-  local letter = string.sub(ARGV[4], n, n)
-  if named[ARGV[at]] then simple = false end -- what is known of it would not be true any more
-  named[ARGV[at]] = true
-  if letter == 'r' then fences[n] = call('ZSCORE', HELD, ARGV[at]) end
-  if letter == 'r' or letter == 'c' then
-    values[n] = call('HGET', TICKETS, ARGV[at])
-    if not values[n] or letter == 'r' and not fences[n] then simple = false end
-  end
-  at = at + (letter == 'r' and 2 or letter > 'r' and 4 or 1)
+  is_known = string.match(record, '^%d+', 25) == generation and tonumber(known) == epoch and call('HGET', HASH, 'run') == run
 end
 --@include whole
-if not simple or not whole then return { 'apart', epoch, '', version } end
+if not is_known or not whole then return { 'apart', epoch, '', version } end
 --@include caller
 
-local answers = {}
-at = 5
+local values = call('HMGET', HASH, unpack(ARGV, 5)) -- of all arguments, which costs less than to pick the tickets
+local answers, at = {}, 5
 for n = 1, #ARGV[4] do
-  local letter, ticket, value, answer = string.sub(ARGV[4], n, n), ARGV[at], values[n], ''
+  local letter, ticket, value, answer = string.sub(ARGV[4], n, n), ARGV[at], values[at - 4], ''
   if letter == 'r' then
-    local its_fence, held_fence = ARGV[at + 1], fences[n]
+    local its_fence = ARGV[at + 1]
     at = at + 1
     --@include free
     --@include dispatch
@@ -44,6 +34,7 @@ for n = 1, #ARGV[4] do
     --@include withdraw
     --@include dispatch
   else
+    if value then value = call('HGET', HASH, ticket) end -- asked for once more, and dropped meanwhile as one that never fits
     local may_wait, cost, old_order, label = letter == 'a' or letter == 'x', 1, 0, ''
     if letter > 'r' then
       cost, old_order, label = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), ARGV[at + 3]

@@ -9,13 +9,12 @@ local frees, strict, joins, thorough = true, true, false, true
 
 local ticket = ARGV[4]
 call('HDEL', HASH, '-')
-local its_fence = tonumber(call('ZSCORE', HELD, ticket) or 0)
-if its_fence ~= 0 and its_fence == tonumber(ARGV[5]) then
-  call('ZREM', HELD, ticket)
-  local place, cost = string.match(call('HGET', TICKETS, ticket), '^(%x+) ?(%d*)')
-  used, holding = max(0, used - (tonumber(cost) or 1)), holding - 1
+local place, its_fence, rest = string.match(value or '', '^(%x+)=(%d+)(.*)$')
+if its_fence == ARGV[5] and call('ZREM', HELD, ticket) == 1 then
+  used, holding = max(0, used - (tonumber(string.match(rest, '^ (%d+)')) or 1)), holding - 1
   call('ZADD', QUEUE, tonumber(place, 16), ticket)
   waiting = waiting + 1
+  call('HSET', HASH, ticket, place .. rest)
 end
 
 local answer

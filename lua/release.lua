@@ -4,17 +4,18 @@
 
 --@include load
 local frees, strict, joins, thorough = true, false, false, false
-local values, fences = {}, {}
-for i = 4, #ARGV, 2 do
-  values[i], fences[i] = call('HGET', TICKETS, ARGV[i]), call('ZSCORE', HELD, ARGV[i])
-  if not values[i] or not fences[i] then thorough = true end
+local values = #ARGV > 5 and { [ARGV[4]] = value }
+for i = 6, #ARGV, 2 do
+  values[ARGV[i]] = call('HGET', HASH, ARGV[i])
 end
 --@include enter
 
 local digits, answer = '', ''
 for i = 4, #ARGV, 2 do
-  local ticket, its_fence, value, held_fence = ARGV[i], ARGV[i + 1], values[i], fences[i]
+  local ticket, its_fence, value = ARGV[i], ARGV[i + 1], value
+  if values then value = not anew and values[ticket] end
   --@include free
+  if answer == '1' and values then values[ticket] = nil end -- it may be named twice
   digits = digits .. answer
 end
 answer = digits

@@ -20,19 +20,19 @@ for i = 4, #ARGV, 6 do
   local kind, ticket, label = ARGV[i], ARGV[i + 1], ARGV[i + 5]
   local place, its_fence, cost = tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4])
   if kind == 'l' and call('ZREM', QUEUE, ticket) == 1 then
-    call('HDEL', TICKETS, ticket)
+    call('HDEL', HASH, ticket)
     waiting = waiting - 1
   end
-  local value = call('HGET', TICKETS, ticket)
+  local value = call('HGET', HASH, ticket)
   if not value then
     if place == 0 then place = max(order + 1, now) end -- admitted locally before it was ever in line
     order = max(order, place)
     if kind == 'l' then its_fence = max(fence + 1, now) end
     local held = kind == 'l' or kind == 'h' and (now < grace or used + cost <= limit)
     if held or kind == 'q' then
-      value = format('%x', place)
+      value = held and format('%x=%d', place, its_fence) or format('%x', place)
       if label ~= '' or cost ~= 1 then value = value .. format(label ~= '' and ' %d %s' or ' %d', cost, label) end
-      call('HSET', TICKETS, ticket, value)
+      call('HSET', HASH, ticket, value)
     end
     if held then
       call('ZADD', HELD, its_fence, ticket)
@@ -43,9 +43,9 @@ for i = 4, #ARGV, 6 do
       waiting = waiting + 1
     end
   end
-  local stored_fence = value and call('ZSCORE', HELD, ticket)
+  local stored_place, stored_fence = string.match(value or '', '^(%x+)=(%d+)')
   if stored_fence then
-    states[#states + 1] = format('h,%d,%d', stored_fence, tonumber(string.match(value, '^%x+'), 16))
+    states[#states + 1] = format('h,%s,%d', stored_fence, tonumber(stored_place, 16))
   else
     states[#states + 1] = value and 'q' or 'lost'
   end

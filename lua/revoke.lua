@@ -8,22 +8,18 @@ local frees, strict, joins, thorough = true, false, false, true
 
 call('HDEL', HASH, '-')
 local ticket, was = ARGV[4], 'unknown'
-local value = ticket ~= '.' and call('HGET', TICKETS, ticket)
-if value then
-  local owner, number = string.match(ticket, '^(.-):(%d+)$')
-  call('HDEL', TICKETS, ticket)
-  if call('ZREM', QUEUE, ticket) == 1 then
-    waiting = waiting - 1
-    messages = { [owner] = 'v,' .. number }
-    was = 'queued'
-  else
-    call('ZREM', HELD, ticket)
-    used, holding = max(0, used - (tonumber(string.match(value, '^%x+ (%d+)')) or 1)), holding - 1
-    revokes = revokes + 1
-    messages = { [owner] = 'r,' .. number }
-    was = 'held'
-  end
+local owner, number = string.match(ticket, '^(.-):(%d+)$')
+if owner and call('ZREM', QUEUE, ticket) == 1 then
+  waiting = waiting - 1
+  messages = { [owner] = 'v,' .. number }
+  was = 'queued'
+elseif owner and call('ZREM', HELD, ticket) == 1 then
+  used, holding = max(0, used - (tonumber(string.match(value or '', '^%S+ (%d+)')) or 1)), holding - 1
+  revokes, cold = revokes + 1, nil
+  messages = { [owner] = 'r,' .. number }
+  was = 'held'
 end
+if was ~= 'unknown' then call('HDEL', HASH, ticket) end
 
 --@include dispatch
 --@include finish

@@ -36,15 +36,14 @@ if tonumber(ARGV[4]) ~= version then
 end
 local reply = { 'ok', epoch, mine, version, config, revokes, in_ms, more }
 for i = 6, #ARGV do
-  local value = call('HGET', TICKETS, ARGV[i])
-  local its_fence = value and call('ZSCORE', HELD, ARGV[i])
-  if its_fence then
-    reply[#reply + 1] = format('h,%d,%d', its_fence, tonumber(string.match(value, '^%x+'), 16))
-  elseif value then
+  local place, its_fence = string.match(call('HGET', HASH, ARGV[i]) or '', '^(%x+)=?(%d*)')
+  if not place then
+    reply[#reply + 1] = 'n'
+  elseif its_fence ~= '' then
+    reply[#reply + 1] = format('h,%s,%d', its_fence, tonumber(place, 16))
+  else
     reply[#reply + 1] = 'q'
     break
-  else
-    reply[#reply + 1] = 'n'
   end
 end
 if ARGV[5] == '1' then redis.pcall('PUBLISH', 'fq:' .. ME, '0 p') end

@@ -35,12 +35,11 @@ if anew or not same then
     local overshoot = call('HGET', HASH, 'overshoot') or '0'
     --@include config
     call('HSET', HASH, 'run', run)
-    call('UNLINK', HASH, QUEUE, HELD, TICKETS, INSTANCES)
+    call('UNLINK', HASH, QUEUE, HELD, INSTANCES)
     call('HSET', HASH, 'run', run, 'forgot', format('%d', now), 'overshoot', overshoot)
     call('ZADD', QUEUE, '+inf', '.')
     call('ZADD', HELD, '+inf', '.')
     call('ZADD', INSTANCES, '+inf', '.')
-    call('HSET', TICKETS, '.', '')
     adopt(true)
     local remembered = exists or KNOWN ~= 0
     -- The time, so that it is later than any that somebody knows, also if the caller had missed one. Where the wall clock
@@ -50,7 +49,7 @@ if anew or not same then
     local span = whole and max(lease, 6000000) or lease
     grace = remembered and now + floor(span * 2 / 3) or 0
     used, calm, excused, gaps, due, sweeping, again, kept, torn = 0, 0, 0, 0, math.huge, 0, 0, 0, 0
-    waiting, holding, my_expiry, same, raised, awaited = 0, 0, nil, false, false, false
+    waiting, holding, my_expiry, value, same, raised, awaited, cold = 0, 0, nil, nil, false, false, false, nil
     if #expected > 0 then
       call('HSET', HASH, 'awaited', format('%d %d', #expected, grace))
       grace = now + span
@@ -67,19 +66,22 @@ if anew or not same then
 end
 if not anew then
   if KNOWN ~= epoch and KNOWN ~= 0 and grace == 0 then
-    grace = now + floor(lease * 2 / 3) -- opened by one who remembered nothing, and here is one who does
+    grace, cold = now + floor(lease * 2 / 3), nil -- opened by one who remembered nothing, and here is one who does
   end
   if now - before > lease / 2 and waiting + holding > 0 then
     -- A quiet gap: nobody could report. Whose lease had ended before it began has no excuse. A gap that cuts short the
     -- time to report after another counts with it as one, but only so often: rare visitors leave gap after gap.
     if before < calm and gaps < 2 then gaps = gaps + 1 else gaps, excused = 0, before end
-    calm = now + floor(lease * 5 / 12)
+    calm, cold = now + floor(lease * 5 / 12), nil
   end
 end
 
 -- For dispatch: work is left for the next call; what the caller is to be told; what others are.
 --   "g,number,fence,order" granted   "x,number,limit" impossible   "r,number" permit revoked   "v,number" place revoked
 local more, mine, messages = 0, '', nil
+-- What is new of tickets is written in one command with the state: names and texts in turns (see write). And of the
+-- ticket that is being asked for, which may be granted before.
+local writes, fresh, fresh_text = nil, nil, nil
 
 if strict and not BARE and (KNOWN ~= epoch or not my_expiry) then
   call('HDEL', HASH, '-') -- a full Redis, too, has to say so, or nobody would bring back what it holds
@@ -95,7 +97,7 @@ if awaited and (joins or BARE) then
     call('HSET', HASH, 'awaited', format('%d %d', left - 1, first))
   else
     call('HDEL', HASH, 'awaited')
-    grace = min(grace, tonumber(first))
+    grace, cold = min(grace, tonumber(first)), nil
   end
 end
 if my_expiry or joins then

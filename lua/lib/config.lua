@@ -33,7 +33,7 @@ local function put_config()
   local list, old_limit = settings(), limit
   limit, max_queue, lease, paused = list[1], list[2], list[4] * 1000, list[7]
   idle = max(list[6] * 1000, 2 * lease) -- the lease may be an operator's
-  kept = 0
+  kept, cold = 0, nil
   version = max(version + 1, now)
   if limit < old_limit then
     if sweeping == 0 then sweeping, swept = 2, 0 else again = 1 end

@@ -25,18 +25,19 @@ end
 if sweeping > 0 then
   -- Sweep: walk through all that is held, then through the queue, a batch a call, and drop what has no living owner
   -- or can never fit.
+  cold = nil
   local key = sweeping == 1 and HELD or QUEUE
   local page = call('ZRANGEBYSCORE', key, format('(%d', swept), '(+inf', 'WITHSCORES', 'LIMIT', 0, BATCH)
   for i = 1, #page, 2 do
     local ticket = page[i]
     local owner = string.match(ticket, '^(.-):') or ticket
-    local cost = tonumber(string.match(call('HGET', TICKETS, ticket) or '', '^%x+ (%d+)')) or 1
-    local its_record = call('HGET', HASH, 'i:' .. owner)
-    local dead = (its_record and struct.unpack('<d', its_record) or 0) < bound
+    local known = call('HMGET', HASH, 'i:' .. owner, ticket)
+    local cost = tonumber(string.match(known[2] or '', '^%S+ (%d+)')) or 1
+    local dead = (known[1] and struct.unpack('<d', known[1]) or 0) < bound
     local misfit = sweeping == 2 and limit > 0 and cost > limit
     if dead or misfit then
       call('ZREM', key, ticket)
-      call('HDEL', TICKETS, ticket)
+      call('HDEL', HASH, ticket)
       if sweeping == 1 then used, holding = max(0, used - cost), holding - 1 else waiting = waiting - 1 end
     end
     if misfit and not dead then
@@ -68,26 +69,31 @@ while used < limit and waiting > 0 and paused == 0 and now >= grace do
   for i = 1, #window do
     local ticket = window[i]
     if ticket == '.' then break end
-    local owner = string.match(ticket, '^(.-):') or ticket
-    local expiry = my_expiry
+    local owner, number = string.match(ticket, '^(.-):(%d+)$')
+    local expiry, value = my_expiry, nil
     if owner ~= ME or not expiry then
-      local its_record = call('HGET', HASH, 'i:' .. owner)
-      expiry = its_record and struct.unpack('<d', its_record) or 0
+      local known = call('HMGET', HASH, 'i:' .. owner, ticket)
+      expiry, value = known[1] and struct.unpack('<d', known[1]) or 0, known[2]
+    else
+      value = ticket == fresh and fresh_text or call('HGET', HASH, ticket)
     end
-    local value = call('HGET', TICKETS, ticket)
-    if not value then torn = 1 end
-    local place, cost = string.match(value or '0', '^(%x+) ?(%d*)')
-    cost = tonumber(cost) or 1
+    if not value then
+      --@include flush
+      value = call('HGET', HASH, ticket)
+      if not value then torn = 1 end
+    end
+    local place, rest = string.match(value or '0', '^(%x+)(.*)$')
+    local cost = rest == '' and 1 or tonumber(string.match(rest, '^ (%d+)'))
     local word
     if expiry < bound then
       call('ZREM', QUEUE, ticket) -- a zombie
-      call('HDEL', TICKETS, ticket)
+      call('HDEL', HASH, ticket)
       waiting = waiting - 1
     elseif cost > limit then
       call('ZREM', QUEUE, ticket)
-      call('HDEL', TICKETS, ticket)
+      call('HDEL', HASH, ticket)
       waiting = waiting - 1
-      word = format('x,%s,%d', string.match(ticket, '%d*$'), limit)
+      word = format('x,%s,%d', number, limit)
     elseif cost > limit - used then
       blocked = true -- nobody passes the head
       break
@@ -97,7 +103,10 @@ while used < limit and waiting > 0 and paused == 0 and now >= grace do
       local fence_text = format('%d', fence)
       call('ZADD', HELD, fence_text, ticket)
       used, granted, waiting, holding = used + cost, granted + 1, waiting - 1, holding + 1
-      word = 'g,' .. string.match(ticket, '%d*$') .. ',' .. fence_text .. format(',%d', tonumber(place, 16))
+      if ticket == fresh then fresh = nil end
+      local name, text = ticket, place .. '=' .. fence_text .. rest
+      --@include write
+      word = 'g,' .. number .. ',' .. fence_text .. format(',%d', tonumber(place, 16))
     end
     if word and owner == ME then
       mine = mine == '' and word or mine .. ' ' .. word

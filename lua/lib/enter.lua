@@ -6,7 +6,8 @@
 --   strict    it means nothing before the caller's tickets are known
 --   joins     a caller that is not known is counted in
 --   thorough  it is looked whether any key was lost. The verbs of each request leave that to the heartbeats: they rest
---             on the record, make sure of the queue when somebody waits, and look when they miss something.
+--             on the record, make sure of the queue when somebody waits, and have the next call look when they miss
+--             something (torn).
 
 --@include whole
 --@include caller

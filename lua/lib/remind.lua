@@ -7,7 +7,7 @@ do
   local page = call('ZRANGE', HELD, 0, 1023, 'WITHSCORES')
   for i = 1, #page, 2 do
     if string.sub(page[i], 1, #prefix) == prefix then
-      local place = tonumber(string.match(call('HGET', TICKETS, page[i]) or '0', '^%x+'), 16)
+      local place = tonumber(string.match(call('HGET', HASH, page[i]) or '0', '^%x+'), 16)
       local word = format('g,%s,%d,%d', string.sub(page[i], #prefix + 1), tonumber(page[i + 1]), place)
       mine = mine == '' and word or mine .. ' ' .. word
     end

@@ -48,7 +48,7 @@ const HEADER: usize = 3;
 /// Places in KEYS.
 pub(super) const QUEUE: usize = 2;
 pub(super) const HELD: usize = 3;
-pub(super) const INSTANCES: usize = 5;
+pub(super) const INSTANCES: usize = 4;
 
 impl Entry {
     /// From the words of a row: kinds and values in turn.

@@ -126,7 +126,7 @@ impl Scene {
             6 => self.workers[0].tell("order revoke"),
             7 => self.command("CLIENT KILL TYPE normal SKIPME yes"),
             8 => {
-                let place = 1 + turn / 10 % 5;
+                let place = 1 + turn / 10 % 4;
                 let key = keys(NAME)[place - 1].clone();
                 self.collect(&["DEL", &key], &["script", "-delete", "a", &place.to_string()]);
             }
@@ -157,7 +157,7 @@ impl Scene {
 
     fn end(mut self) -> History {
         let instances = |at_most: usize| {
-            let are = || redis::cmd("ZCARD").arg(&keys(NAME)[4]).query::<usize>(&mut self.server.conn());
+            let are = || redis::cmd("ZCARD").arg(&keys(NAME)[3]).query::<usize>(&mut self.server.conn());
             // One more is the permanent member.
             eventually("those who are gone have left", SOON, || are().expect("a sorted set") <= at_most + 1);
         };

@@ -194,7 +194,7 @@ impl Round {
     /// Makes ready for another pass. False: there is nothing left to send.
     pub(super) fn next_pass(&mut self) -> bool {
         self.is_first = false;
-        self.passes.next()
+        self.passes.next(|index| &self.calls[index])
     }
 
     /// It seems to come by an old connection: the next pass has a new number.

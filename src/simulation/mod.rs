@@ -25,6 +25,7 @@ mod expiry;
 mod faults;
 mod instance;
 mod link;
+mod lost;
 mod mutants;
 mod network;
 mod oracle;

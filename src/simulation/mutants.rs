@@ -13,7 +13,7 @@ use std::rc::Rc;
 use super::faults::Faults;
 use super::redis::Rewrite;
 use super::run::run;
-use super::{expiry, presence};
+use super::{expiry, lost, presence};
 use crate::store::conformance::{compare_directly, compare_simulated};
 use crate::store::redis::test_access;
 
@@ -101,6 +101,7 @@ fn noticed(mutant: &Mutant, cases: u32, seeds: u64) -> Option<String> {
         compare_directly(&rewrite(mutant));
         presence::all(&rewrite(mutant));
         expiry::all(&rewrite(mutant));
+        lost::all(&rewrite(mutant));
     };
     if std::panic::catch_unwind(std::panic::AssertUnwindSafe(directly)).is_err()
         || compare_simulated(cases, Some(rewrite(mutant))).is_err()

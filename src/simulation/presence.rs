@@ -19,13 +19,15 @@ pub(super) const IDLE: u64 = 3 * LEASE;
 pub(super) struct Scene {
     pub redis: Redis,
     pub now: u64,
+    /// Of the configuration that all know; 0: none.
+    pub version: u64,
     limit: u64,
     epoch: u64,
 }
 
 impl Scene {
     pub(super) fn new(rewrite: Option<&Rewrite>, limit: u64) -> Self {
-        Scene { redis: Redis::new(rewrite.cloned()), now: 1_700_000_000_000_000, limit, epoch: 0 }
+        Scene { redis: Redis::new(rewrite.cloned()), now: 1_700_000_000_000_000, version: 0, limit, epoch: 0 }
     }
 
     /// Of one who is subscribed, and says so.
@@ -40,7 +42,7 @@ impl Scene {
     fn ask(&mut self, instance: &str, verb: Verb, command: fn(&Call, &Caller) -> ::redis::Cmd) -> Answer {
         let settings = Settings { limit: self.limit, lease: LEASE / 1000, idle: IDLE / 1000, ..Settings::default() };
         let declaration = Arc::new(Declaration { declared: settings.words(), ..Declaration::default() });
-        let header = Header { epoch: self.epoch, bare: true, version: 0, declaration };
+        let header = Header { epoch: self.epoch, bare: true, version: self.version, declaration };
         let call = Call { limiter: "l".into(), header, verb };
         let caller = Caller { instance: instance.into(), generation: 1, run: "run".into(), sent: self.now };
         self.redis.set_wall(self.now);

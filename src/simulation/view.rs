@@ -46,28 +46,30 @@ pub(super) struct View {
 
 impl View {
     pub(super) fn of(db: &Db, limiter: &str) -> View {
-        let [hash, queue, held, tickets, instances] = test_access::keys(limiter);
+        let [hash, queue, held, instances] = test_access::keys(limiter);
         let fields = hash_of(db, &hash);
         let Some(state) = fields.and_then(|fields| fields.get(b"state".as_slice())) else { return View::default() };
-        let numbers: Vec<f64> = state.chunks(8).map(|b| f64::from_le_bytes(b.try_into().expect("doubles"))).collect();
+        let numbers: Vec<f64> =
+            state.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().expect("doubles"))).collect();
         let at = |index: usize| numbers[index] as u64;
-        let records = hash_of(db, &tickets);
-        let entries = |key: &str| entries(db, key, records);
+        let entries = |key: &str| entries(db, key, fields);
+        let is_ticket =
+            |field: &&Bytes| field.contains(&b':') && !field.starts_with(b"i:") && !field.starts_with(b"d:");
         View {
             exists: true,
-            epoch: at(0),
-            now: at(1),
-            skew: at(2),
-            fence: at(4),
-            used: at(5),
-            limit: at(6),
-            paused: at(10) != 0,
-            grace: at(12),
-            calm: at(13),
-            sweeping: at(15) != 0,
+            epoch: at(11),
+            now: at(0),
+            skew: at(12),
+            fence: at(2),
+            used: at(3),
+            limit: at(13),
+            paused: at(17) != 0,
+            grace: at(19),
+            calm: at(20),
+            sweeping: at(23) != 0,
             queue: entries(&queue),
             held: entries(&held),
-            tickets: records.map_or(0, |records| records.len() - 1),
+            tickets: fields.map_or(0, |fields| fields.keys().filter(is_ticket).count()),
             instances: entries(&instances).into_iter().map(|entry| (entry.ticket, entry.score)).collect(),
         }
     }
@@ -97,9 +99,15 @@ fn entries(db: &Db, key: &str, records: Option<&BTreeMap<Bytes, Bytes>>) -> Vec<
         Entry {
             ticket: String::from_utf8_lossy(member).into_owned(),
             score: score.0 as u64,
-            order: u64::from_str_radix(words.next().unwrap_or("0"), 16).unwrap_or(0),
+            order: order(words.next()),
             cost: words.next().map_or(1, |cost| cost.parse().unwrap_or(1)),
         }
     };
     members.map(entry).collect()
+}
+
+/// What stands before the fence.
+fn order(word: Option<&str>) -> u64 {
+    let hex = word.and_then(|word| word.split('=').next());
+    hex.and_then(|hex| u64::from_str_radix(hex, 16).ok()).unwrap_or(0)
 }

@@ -178,7 +178,7 @@ impl World {
             }
             Fault::Keys => {
                 let keys = test_access::keys(&self.limiters[limiter].0);
-                let key = self.rng.between(0, 4) as usize;
+                let key = self.rng.between(0, 3) as usize;
                 self.server.delete(&keys[key]);
                 self.tampered();
             }

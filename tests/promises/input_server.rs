@@ -176,7 +176,7 @@ fn a_right_that_only_some_need_is_named_to_them() {
 #[test]
 fn a_key_of_another_type_under_our_name_is_left_alone() {
     let server = start();
-    for part in ["", ":queue", ":held", ":tickets", ":instances"] {
+    for part in ["", ":queue", ":held", ":instances"] {
         let key = format!("fq:{{{NAME}}}{part}");
         redis::cmd("SET").arg(&key).arg("precious").exec(&mut server.conn()).expect("SET");
         let limiter = open_at(&server.url());
@@ -216,7 +216,7 @@ fn a_key_that_somebody_overwrites_while_it_is_in_use_is_named_too() {
     let server = start();
     let limiter = open_at(&server.url());
     let held = take(&limiter);
-    let key = format!("fq:{{{NAME}}}:tickets");
+    let key = format!("fq:{{{NAME}}}:queue");
     redis::cmd("SET").arg(&key).arg("precious").exec(&mut server.conn()).expect("SET");
     assert!(config_error(limiter.try_acquire(&Request::new()).map(drop)).contains("WRONGTYPE"));
     let value: String = redis::cmd("GET").arg(&key).query(&mut server.conn()).expect("GET");

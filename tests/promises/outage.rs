@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use fairq::{Client, Completions, Error, Limiter, LimiterBuilder, Outage, Permit, Request};
 
 use crate::stores::*;
-use crate::support::{SOON, Server, eventually, eventually_some};
+use crate::support::{SOON, Server, eventually, eventually_some, tickets_in};
 
 const TIMEOUT: Duration = Duration::from_millis(300);
 const LEASE: Duration = Duration::from_secs(2);

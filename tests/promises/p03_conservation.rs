@@ -8,7 +8,7 @@ use std::time::Duration;
 use fairq::{Client, Completions, Error, Limiter, Permit, Request, Ticket};
 
 use crate::stores::*;
-use crate::support::{Proxy, SOON, Server, eventually};
+use crate::support::{Proxy, SOON, Server, eventually, tickets_in};
 
 #[test]
 fn a_panic_in_the_guarded_work_gives_the_permit_back() {

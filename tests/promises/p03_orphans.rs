@@ -7,7 +7,7 @@ use std::time::Duration;
 use fairq::{Client, Completions};
 
 use crate::stores::*;
-use crate::support::{Proxy, SOON, Server, eventually};
+use crate::support::{Proxy, SOON, Server, eventually, tickets_in};
 
 #[test]
 fn an_enqueue_that_comes_behind_its_own_cancel_leaves_nothing() {

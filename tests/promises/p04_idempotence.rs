@@ -7,7 +7,7 @@ use std::time::Duration;
 use fairq::{Client, Completions, Error, Limiter, LostReason, Permit, PermitEvent, Revoked};
 
 use crate::stores::*;
-use crate::support::{Proxy, SOON, Server, eventually};
+use crate::support::{Proxy, SOON, Server, eventually, tickets_in};
 
 /// A client behind a proxy, and one beside it that sees what is true.
 struct Net {

@@ -179,12 +179,12 @@ fn a_grant_of_a_saturated_limiter_costs_the_same_two_calls_for_10_and_for_10_000
 /// Instances and tickets that look like those of crashed processes whose leases have just ended.
 fn bury(server: &Server, instances: u64, tickets_each: u64) {
     let script = redis::Script::new(
-        "local queue, tickets, instances, hash = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+        "local queue, instances, hash = KEYS[1], KEYS[2], KEYS[3]
         for i = ARGV[1], ARGV[2] do
           redis.call('ZADD', instances, 1, 'dead' .. i)
           for n = 1, ARGV[3] do
             local order = i * ARGV[3] + n
-            redis.call('HSET', tickets, 'dead' .. i .. ':' .. n, '1 ' .. order)
+            redis.call('HSET', hash, 'dead' .. i .. ':' .. n, '1 ' .. order)
             redis.call('ZADD', queue, order, 'dead' .. i .. ':' .. n)
           end
         end
@@ -193,11 +193,11 @@ fn bury(server: &Server, instances: u64, tickets_each: u64) {
         state = string.sub(state, 1, at) .. struct.pack('<d', waiting) .. string.sub(state, at + 9)
         redis.call('HSET', hash, 'state', state)",
     );
-    let [hash, queue, _, tickets, registry] = keys("a");
+    let [hash, queue, _, registry] = keys("a");
     let mut conn = server.conn();
     for from in (1..=instances).step_by(1000) {
         let mut call = script.prepare_invoke();
-        call.key(&queue).key(&tickets).key(&registry).key(&hash);
+        call.key(&queue).key(&registry).key(&hash);
         call.arg(from).arg(instances.min(from + 999)).arg(tickets_each).arg(WAITING);
         call.invoke::<()>(&mut conn).expect("bury");
     }
@@ -253,7 +253,7 @@ fn a_release_onto_a_line_of_dead_tickets_looks_at_a_bounded_number() {
 }
 
 fn registry(server: &Server) -> (u64, u64) {
-    let [hash, _, _, _, instances] = keys("a");
+    let [hash, _, _, instances] = keys("a");
     (run(server, &["ZCARD", &instances]), run(server, &["HLEN", &hash]))
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crossbeam_channel::RecvTimeoutError;
 use fairq::{Change, Client, ClientBuilder, Clock, Completion, Completions, Limiter, LimiterBuilder, Permit, Request};
 
-use crate::support::{SOON, Server, eventually, eventually_some};
+use crate::support::{SOON, Server, eventually, eventually_some, tickets_in};
 
 /// The name of the limiter in most tests.
 pub const NAME: &str = "promise";
@@ -95,22 +95,6 @@ impl World {
             assert_eq!(tickets_in(server, limiter.name()), Vec::<String>::new());
         }
     }
-}
-
-/// Every member and field of the limiter's keys that names a ticket.
-pub fn tickets_in(server: &Server, name: &str) -> Vec<String> {
-    let mut conn = server.conn();
-    let mut found = Vec::new();
-    for (part, command) in [("queue", "ZRANGE"), ("held", "ZRANGE"), ("tickets", "HKEYS")] {
-        let mut cmd = redis::cmd(command);
-        cmd.arg(format!("fq:{{{name}}}:{part}"));
-        if command == "ZRANGE" {
-            cmd.arg(0).arg(-1);
-        }
-        let members: Vec<String> = cmd.query(&mut conn).expect("list a key");
-        found.extend(members.into_iter().filter(|member| member != ".").map(|member| format!("{part} {member}")));
-    }
-    found
 }
 
 /// The instances that the limiter's keys know, by any field or member.

@@ -22,6 +22,7 @@
 mod certificates;
 mod cluster;
 mod flavor;
+mod left;
 mod ports;
 mod proxy;
 mod sentinel;
@@ -33,6 +34,7 @@ mod wait;
 pub use certificates::{Authority, Pair, Valid};
 pub use cluster::Cluster;
 pub use flavor::Flavor;
+pub use left::tickets_in;
 pub use proxy::{Held, Proxy};
 pub use sentinel::{SERVICE, Watched};
 pub use server::{Server, ServerBuilder};

@@ -129,7 +129,7 @@ pub(super) fn ops(timed: bool) -> impl Strategy<Value = Vec<Op>> {
         2 => instance.clone().prop_map(Op::Expire),
         3 => Just(Op::EndGrace),
         1 => Just(Op::Lose),
-        1 => (0..5usize).prop_map(Op::DeleteKey),
+        1 => (0..4usize).prop_map(Op::DeleteKey),
         1 => Just(Op::Restart),
         2 => (instance, prop::bool::weighted(0.7)).prop_map(|(i, newer)| Op::Reconnect(i, newer)),
     ];

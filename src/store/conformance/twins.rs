@@ -45,7 +45,7 @@ impl Twins {
     pub(super) fn apply(&mut self, op: &Op) {
         match op {
             Op::Verb { instance, knows, bare, declares, verb } => self.verb(*instance, *knows, *bare, *declares, verb),
-            Op::Parcel(instance, plans) => self.parcel(*instance, plans),
+            Op::Parcel(instance, plans) => parcels(plans).for_each(|parcel| self.parcel(*instance, parcel)),
             Op::Expire(instance) => {
                 self.redis.expire(INSTANCES[*instance]);
                 self.model.expire(&INSTANCES[*instance].into());
@@ -161,6 +161,9 @@ impl Twins {
 
     /// What the calls of a parcel come to, and what they leave, is as if each had come by itself.
     fn parcel(&mut self, instance: usize, plans: &[Plan]) {
+        if let [plan] = plans {
+            return self.verb(instance, Knows::Latest, false, None, plan);
+        }
         let now = self.clock.unwrap_or_else(wall);
         let caller = self.caller(instance, false, now);
         let calls = |memory: &Memory| -> Vec<Call> {
@@ -218,6 +221,22 @@ impl Twins {
         want.sort_by(|a, b| a.0.cmp(&b.0));
         assert_eq!(got, want, "what others were told");
     }
+}
+
+/// No ticket is named twice in a parcel.
+fn parcels(mut plans: &[Plan]) -> impl Iterator<Item = &[Plan]> {
+    let ticket = |plan: &Plan| match plan {
+        Plan::Acquire { no, .. } => *no,
+        Plan::Release(permits) => permits[0].0,
+        Plan::Cancel(tickets) => tickets[0],
+        other => unreachable!("{other:?} in a parcel"),
+    };
+    std::iter::from_fn(move || {
+        let is_new = |at: &usize| plans[..*at].iter().all(|plan| ticket(plan) != ticket(&plans[*at]));
+        let (parcel, rest) = plans.split_at((0..plans.len()).take_while(is_new).count());
+        plans = rest;
+        (!parcel.is_empty()).then_some(parcel)
+    })
 }
 
 /// All that was told on the way comes with the last answer.

@@ -78,15 +78,15 @@ pub(crate) struct State {
 
 /// Where the packed state has what (`lua/lib/finish.lua`).
 pub(super) mod field {
-    pub const NOW: usize = 1;
-    pub const USED: usize = 5;
-    pub const LIMIT: usize = 6;
-    pub const PAUSED: usize = 10;
-    pub const GRACE: usize = 12;
-    pub const DUE: usize = 14;
-    pub const SWEEPING: usize = 15;
-    pub const REVOKES: usize = 18;
-    pub const GRANTED: usize = 20;
+    pub const NOW: usize = 0;
+    pub const USED: usize = 3;
+    pub const LIMIT: usize = 13;
+    pub const PAUSED: usize = 17;
+    pub const GRACE: usize = 19;
+    pub const DUE: usize = 6;
+    pub const SWEEPING: usize = 23;
+    pub const REVOKES: usize = 26;
+    pub const GRANTED: usize = 8;
 }
 
 pub(super) struct Redis {
@@ -146,25 +146,25 @@ impl Redis {
         value
     }
 
-    pub(super) fn keys(&self) -> [String; 5] {
+    pub(super) fn keys(&self) -> [String; 4] {
         scripts::keys(&self.limiter)
     }
 
     pub(super) fn state(&mut self) -> Option<State> {
-        let [hash, queue, held, tickets, instances] = self.keys();
+        let [hash, queue, held, instances] = self.keys();
         let fields: HashMap<String, Vec<u8>> = self.ask(redis::cmd("HGETALL").arg(&hash));
         let packed = fields.get("state")?;
         let numbers: Vec<f64> =
-            packed.chunks(8).map(|bytes| f64::from_le_bytes(bytes.try_into().expect("whole numbers"))).collect();
+            packed.chunks_exact(8).map(|bytes| f64::from_le_bytes(bytes.try_into().expect("whole numbers"))).collect();
         let at = |index: usize| numbers[index] as u64;
-        let records: HashMap<String, String> = self.ask(redis::cmd("HGETALL").arg(&tickets));
         let config: String = self.ask(redis::cmd("HGET").arg(&hash).arg("config"));
         let mut range = |key: &String| -> Vec<(String, f64)> {
             let all: Vec<(String, f64)> = self.ask(redis::cmd("ZRANGE").arg(key).arg(0).arg(-1).arg("WITHSCORES"));
             all.into_iter().filter(|(member, _)| member != ".").collect()
         };
         let row = |(ticket, _): (String, f64)| {
-            let mut words = records[&ticket].splitn(3, ' ').skip(1);
+            let record = String::from_utf8_lossy(&fields[&ticket]).into_owned();
+            let mut words = record.splitn(3, ' ').skip(1);
             let cost = words.next().map_or(1, |cost| cost.parse().unwrap());
             (ticket, cost, words.next().unwrap_or("").to_owned())
         };
@@ -175,9 +175,11 @@ impl Redis {
         let mut known: Vec<(String, u64)> =
             range(&instances).into_iter().map(|(name, _)| (name.clone(), generation(&name))).collect();
         known.sort();
-        let named = fields.keys().filter_map(|field| field.split_once(':')).map(|(_, name)| name);
+        let named = fields.keys().filter_map(|field| field.strip_prefix("i:").or(field.strip_prefix("d:")));
         let gone: Vec<&str> = named.filter(|name| !known.iter().any(|(of, _)| of == name)).collect();
         assert!(gone.is_empty(), "fields are left of {gone:?}");
+        let tickets = fields.keys().filter(|field| INSTANCES.iter().any(|name| field.starts_with(&format!("{name}:"))));
+        assert_eq!(tickets.count(), range(&queue).len() + range(&held).len(), "tickets are left: {:?}", fields.keys());
         Some(State {
             queue: range(&queue).into_iter().map(row).collect(),
             held: range(&held).into_iter().map(row).collect(),
@@ -210,7 +212,7 @@ impl Redis {
             if not s then return end
             local n = { struct.unpack('<dddddddddddddddddddddddddddd', s) }
             if ARGV[2] ~= '1' or n[tonumber(ARGV[1]) + 1] > 0 then n[tonumber(ARGV[1]) + 1] = tonumber(ARGV[2]) end
-            redis.call('HSET', KEYS[1], 'state', struct.pack('<dddddddddddddddddddddddddddd', unpack(n, 1, 28)))";
+            redis.call('HSET', KEYS[1], 'state', struct.pack('<dddddddddddddddddddddddddddd', unpack(n, 1, 28)) .. '2')";
         let hash = self.keys()[0].clone();
         let _: Value = self.ask(redis::cmd("EVAL").arg(script).arg(1).arg(hash).arg(index).arg(value));
     }

@@ -103,22 +103,25 @@ pub(super) fn command(calls: &[&Call], from: &Sender<'_>, by: By, to: &mut impl 
     if more.is_empty() {
         return arguments(&call.verb, from, to);
     }
-    let letters: Vec<&str> = calls.iter().filter_map(|call| letter(call)).collect();
+    let letters: Vec<&str> = calls.iter().filter_map(|call| letter(call)).map(|(letter, _)| letter).collect();
     to.arg(&letters);
     calls.iter().for_each(|call| arguments(&call.verb, from, to));
 }
 
-/// What a call is in a parcel. `None`: it has to come by itself.
-pub(super) fn letter(call: &Call) -> Option<&'static str> {
+/// What a call is in a parcel, and of which ticket. `None`: it has to come by itself.
+pub(super) fn letter(call: &Call) -> Option<(&'static str, TicketNo)> {
     match &call.verb {
-        Verb::Acquire { may_wait, .. } => Some(match (is_plain(&call.verb), *may_wait) {
-            (true, true) => "a",
-            (true, false) => "b",
-            (false, true) => "x",
-            (false, false) => "y",
-        }),
-        Verb::Release(permits) if permits.len() == 1 => Some("r"),
-        Verb::Cancel(tickets) if tickets.len() == 1 => Some("c"),
+        Verb::Acquire { no, may_wait, .. } => {
+            let letter = match (is_plain(&call.verb), *may_wait) {
+                (true, true) => "a",
+                (true, false) => "b",
+                (false, true) => "x",
+                (false, false) => "y",
+            };
+            Some((letter, *no))
+        }
+        Verb::Release(permits) => (permits.len() == 1).then(|| ("r", permits[0].0)),
+        Verb::Cancel(tickets) => (tickets.len() == 1).then(|| ("c", tickets[0])),
         _ => None,
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn store_error(error: &ServerError) -> StoreError {
 }
 
 /// The keys of a limiter.
-pub fn keys_of(limiter: &str) -> [String; 5] {
+pub fn keys_of(limiter: &str) -> [String; 4] {
     keys::keys_of(limiter)
 }
 

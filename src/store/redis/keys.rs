@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-/// What is behind the braces of the five keys of a limiter, in the order in which the scripts take them.
-pub(super) const PARTS: [&str; 5] = ["", ":queue", ":held", ":tickets", ":instances"];
+/// What is behind the braces of the four keys of a limiter, in the order in which the scripts take them.
+pub(super) const PARTS: [&str; 4] = ["", ":queue", ":held", ":instances"];
 
 /// The keys of a limiter. They share one hash tag, so that they live in one cluster slot.
-pub(super) fn keys_of(limiter: &str) -> [String; 5] {
+pub(super) fn keys_of(limiter: &str) -> [String; 4] {
     let tag = hash_tag(limiter);
     PARTS.map(|part| format!("fq:{{{tag}}}{part}"))
 }

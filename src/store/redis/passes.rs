@@ -6,6 +6,7 @@
 
 use redis::Value;
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use super::decode;
 use super::encode::{By, letter};
 use super::fault::{self, Fault, Redirect};
 use super::script::Script;
-use crate::store::{Answer, Call, StoreError, Verdict};
+use crate::store::{Answer, Call, StoreError, TicketNo, Verb, Verdict};
 
 /// What a server says to a call.
 #[derive(Clone)]
@@ -49,7 +50,7 @@ pub(crate) struct Passes {
     alone: Vec<bool>,
     /// The calls of this pass.
     which: Vec<usize>,
-    /// Those of the next.
+    /// Those of the next, in order.
     again: Vec<usize>,
     teach: Teach,
     /// What ended the connection, if anything did.
@@ -87,7 +88,8 @@ impl Passes {
         while start < calls.len() {
             let fits = |place: &usize| {
                 let index = self.which[*place];
-                !self.alone[index] && !call(index).1 && belong_together(calls[start], calls[*place])
+                let goes_along = || belongs_to(&calls[start..*place], calls[start], calls[*place]);
+                !self.alone[index] && !call(index).1 && goes_along()
             };
             let most = calls.len().min(start + LARGEST_PARCEL);
             let more = if fits(&start) { (start + 1..most).take_while(fits).count() } else { 0 };
@@ -155,6 +157,10 @@ impl Passes {
                 self.outdated = true;
                 self.again.push(index);
             }
+            let mut answer = answer;
+            if let Some(Said::Answer(Ok(before))) = self.said[index].take() {
+                answer.notices.splice(0..0, before.notices); // they are told once
+            }
             self.said[index] = Some(Said::Answer(Ok(answer)));
         }
     }
@@ -168,8 +174,9 @@ impl Passes {
     }
 
     /// Makes ready for another pass, if there is anything to send once more. It comes behind calls that stood behind it,
-    /// which the engine bears.
-    pub(crate) fn next(&mut self) -> bool {
+    /// which the engine bears, but for those of the same ticket: a cancel that came before its acquire would leave it in
+    /// line for ever. So these are carried out again, too.
+    pub(crate) fn next<'a>(&mut self, call: impl Fn(usize) -> &'a Call) -> bool {
         let teach = match self.teach {
             Teach::Nothing => Teach::EachOnce,
             Teach::EachOnce => Teach::Always,
@@ -179,7 +186,17 @@ impl Passes {
             return false;
         }
         self.teach = teach;
-        self.which = std::mem::take(&mut self.again);
+        let again = std::mem::take(&mut self.again);
+        let mut late: HashSet<(&str, TicketNo)> = HashSet::new();
+        self.which.retain(|index| {
+            let Call { limiter, verb, .. } = call(*index);
+            let tickets: Vec<_> = tickets(verb).into_iter().map(|no| (&**limiter, no)).collect();
+            let comes_again = again.binary_search(index).is_ok() || tickets.iter().any(|ticket| late.contains(ticket));
+            if comes_again {
+                late.extend(tickets);
+            }
+            comes_again
+        });
         true
     }
 
@@ -202,10 +219,101 @@ impl Passes {
     }
 }
 
-/// What a script judges by for all of them has to be the same; see `lua/parcel.lua`.
-fn belong_together(one: &Call, other: &Call) -> bool {
-    let (a, b) = (&one.header, &other.header);
+/// Those of whom the call says what is to become of them.
+fn tickets(verb: &Verb) -> Vec<TicketNo> {
+    match verb {
+        Verb::Acquire { no, .. } | Verb::PutBack { no, .. } => vec![*no],
+        Verb::Release(permits) => permits.iter().map(|(no, _)| *no).collect(),
+        Verb::Cancel(tickets) => tickets.to_vec(),
+        Verb::Sync { heads, .. } => heads.clone(),
+        Verb::Restore(tickets) => tickets.iter().map(|ticket| ticket.no).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// What a script judges by for all of them has to be the same, and their tickets have to be others; see `lua/parcel.lua`.
+fn belongs_to(parcel: &[&Call], first: &Call, call: &Call) -> bool {
+    let (a, b) = (&first.header, &call.header);
     let same = (a.epoch, a.version) == (b.epoch, b.version) && Arc::ptr_eq(&a.declaration, &b.declaration);
-    let told = a.epoch != 0 && a.version != 0 && !a.declaration.declares;
-    same && told && one.limiter == other.limiter && letter(one).is_some() && letter(other).is_some()
+    let told = a.epoch != 0 && !a.declaration.declares;
+    let Some((_, ticket)) = letter(call) else { return false };
+    let is_named = || parcel.iter().any(|call| letter(call).is_some_and(|(_, named)| named == ticket));
+    same && told && first.limiter == call.limiter && letter(first).is_some() && !is_named()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::settings::Declaration;
+    use crate::store::Header;
+
+    fn calls(verbs: Vec<Verb>, header: &Header) -> Vec<Call> {
+        let limiter: Arc<str> = "a".into();
+        let call = |verb| Call { limiter: limiter.clone(), header: header.clone(), verb };
+        verbs.into_iter().map(call).collect()
+    }
+
+    /// How many calls go in each command.
+    fn parcels(verbs: Vec<Verb>, header: &Header) -> Vec<usize> {
+        let calls = calls(verbs, header);
+        let (_, parcels) = Passes::new(calls.len()).parcels(|index| (&calls[index], false));
+        parcels.into_iter().map(|parcel| parcel.place.len()).collect()
+    }
+
+    fn acquire(no: u64) -> Verb {
+        Verb::Acquire { no, cost: 1, may_wait: true, order: 0, label: "".into() }
+    }
+
+    fn header(epoch: u64, declares: bool) -> Header {
+        let declaration = Arc::new(Declaration { declares, ..Declaration::default() });
+        Header { epoch, bare: true, version: 0, declaration }
+    }
+
+    /// The script looks up first what is known of each.
+    #[test]
+    fn a_ticket_is_named_once_in_a_parcel() {
+        let release = |no| Verb::Release([(no, 7)].into());
+        let verbs = vec![acquire(1), release(2), Verb::Cancel([1].into()), acquire(3), release(1), acquire(2)];
+        assert_eq!(parcels(verbs, &header(1, false)), [2, 2, 2]);
+    }
+
+    /// Found by the simulation: a cancel came through, and then its acquire, which nobody cancelled any more.
+    #[test]
+    fn what_comes_again_is_still_before_what_is_said_of_the_same_ticket() {
+        let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
+        let calls = calls(vec![acquire(1), acquire(2), Verb::Cancel([1].into()), acquire(3)], &header(1, false));
+        let mut passes = Passes::new(calls.len());
+        let refs: Vec<&Call> = calls.iter().collect();
+        passes.take(0..2, &refs[0..2], Value::Array(vec![text("apart"), Value::Int(1), text(""), Value::Int(1)]));
+        passes.take(2..4, &refs[2..4], text("n;q9,1,-1 g,7,7,7"));
+        assert!(passes.next(|index| &calls[index]));
+        let (again, parcels) = passes.parcels(|index| (&calls[index], false));
+        assert_eq!((again.len(), parcels.len()), (3, 3));
+        assert!(matches!(again[2].verb, Verb::Cancel(_)));
+        for (place, told) in ["q7,1,-1", "q8,2,-1", "q"].into_iter().enumerate() {
+            passes.take(place..place + 1, &again[place..place + 1], text(told));
+        }
+        assert!(!passes.next(|index| &calls[index]));
+        let said: Vec<Answer> = passes
+            .end()
+            .into_iter()
+            .map(|said| match said {
+                Said::Answer(Ok(answer)) => answer,
+                _ => panic!("all were answered"),
+            })
+            .collect();
+        assert_eq!(said[2].verdict, Verdict::Cancelled([crate::store::Was::Queued].into()));
+        assert_eq!(said[3].notices.len(), 1, "what was told the first time is not lost");
+    }
+
+    #[test]
+    fn what_has_to_be_judged_or_is_large_goes_by_itself() {
+        let verbs = || (1..=3).map(acquire).collect();
+        assert_eq!(parcels(verbs(), &header(1, false)), [3]);
+        assert_eq!(parcels(verbs(), &header(0, false)), [1, 1, 1], "by one who knows no epoch");
+        assert_eq!(parcels(verbs(), &header(1, true)), [1, 1, 1], "by one who declares");
+        let several = vec![acquire(1), Verb::Cancel(vec![2, 3].into()), acquire(4), acquire(5)];
+        assert_eq!(parcels(several, &header(1, false)), [1, 1, 2]);
+        assert_eq!(parcels((0..40).map(acquire).collect(), &header(1, false)), [32, 8]);
+    }
 }

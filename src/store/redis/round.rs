@@ -67,7 +67,7 @@ impl<'a> Round<'a> {
                 self.look_at_the_clock();
                 self.open.generation = self.router.generations.fetch_add(1, Ordering::Relaxed) + 1;
             }
-            if !self.passes.next() {
+            if !self.passes.next(|index| self.calls[index].0) {
                 break;
             }
         }

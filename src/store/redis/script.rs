@@ -14,12 +14,14 @@ pub(super) struct Script {
     pub sha: String,
 }
 
-const PARTS: [(&str, &str); 17] = [
+const PARTS: [(&str, &str); 19] = [
     ("load", include_str!("../../../lua/lib/load.lua")),
     ("config", include_str!("../../../lua/lib/config.lua")),
     ("expect", include_str!("../../../lua/lib/expect.lua")),
     ("enter", include_str!("../../../lua/lib/enter.lua")),
     ("caller", include_str!("../../../lua/lib/caller.lua")),
+    ("write", include_str!("../../../lua/lib/write.lua")),
+    ("flush", include_str!("../../../lua/lib/flush.lua")),
     ("whole", include_str!("../../../lua/lib/whole.lua")),
     ("look", include_str!("../../../lua/lib/look.lua")),
     ("renew", include_str!("../../../lua/lib/renew.lua")),

@@ -89,6 +89,6 @@ pub(crate) fn message(text: &str) -> Vec<Notice> {
     decode::message(text).expect("a message as dispatch promises it").notices
 }
 
-pub(crate) fn keys(limiter: &str) -> [String; 5] {
+pub(crate) fn keys(limiter: &str) -> [String; 4] {
     keys::keys_of(limiter)
 }

@@ -61,7 +61,7 @@ fn die(load: &mut Load, mut worker: Worker) -> Duration {
 fn restore_in_part(load: &mut Load, bytes: usize) -> Duration {
     let (worker, proxy) = doomed(load, 1000);
     proxy.cut_after(bytes); // each attempt brings back the first of them again, and gets no further
-    raw::<()>(&load.server, "DEL fq:{a}:tickets");
+    raw::<()>(&load.server, "DEL fq:{a}:held");
     load.has_lost_state();
     proxy.cut();
     wait_status(&load.observer, "some are back", |s| s.waiting >= 90);

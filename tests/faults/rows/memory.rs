@@ -17,7 +17,7 @@ pub fn rows() -> Vec<Row> {
         Row::load("FLUSHALL", "5 times", "brought back by their owners, in order", NOTHING, flush_all).quick(),
         Row::load(
             "a key of another type",
-            "each of the five keys is overwritten by a string for 300 ms, then deleted",
+            "each of the four keys is overwritten by a string for 300 ms, then deleted",
             "an error that names it, nothing written; heals with it",
             CONFIG,
             other_types,
@@ -30,7 +30,7 @@ pub fn rows() -> Vec<Row> {
             full,
         ),
     ];
-    rows.extend(["", ":queue", ":held", ":tickets", ":instances"].map(|part| {
+    rows.extend(["", ":queue", ":held", ":instances"].map(|part| {
         let key = format!("fq:{{a}}{part}");
         let expected = "noticed by the next call; brought back by the owners";
         Row::load(&format!("deleted: {key}"), "3 times", expected, NOTHING, move |load| delete(load, &key))

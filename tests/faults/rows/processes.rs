@@ -86,7 +86,7 @@ fn kill_at(load: &mut Load, verb: &str) -> Recoveries {
             };
             match verb {
                 "restore" => {
-                    raw::<()>(&load.server, "DEL fq:{a}:tickets");
+                    raw::<()>(&load.server, "DEL fq:{a}:held");
                     load.has_lost_state();
                 }
                 "configure" | "revoke" | "leave" => load.workers[victim].tell(&format!("order {verb}")),

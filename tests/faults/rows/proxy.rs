@@ -122,7 +122,7 @@ fn provoke(load: &mut Load, verb: &str) {
     match verb {
         "configure" | "revoke" | "leave" => Operator::open(&load.proxy.url()).order(verb),
         "restore" => {
-            raw::<()>(&load.server, "DEL fq:{a}:tickets");
+            raw::<()>(&load.server, "DEL fq:{a}:held");
             load.has_lost_state();
         }
         _ => {}
