@@ -25,14 +25,18 @@ local values = call('HMGET', HASH, unpack(ARGV, 5)) -- of all arguments, which c
 local answers, at = {}, 5
 for n = 1, #ARGV[4] do
   local letter, ticket, value, answer = string.sub(ARGV[4], n, n), ARGV[at], values[at - 4], ''
-  if letter == 'r' then
-    local its_fence = ARGV[at + 1]
-    at = at + 1
-    --@include free
-    --@include dispatch
-  elseif letter == 'c' then
-    --@include withdraw
-    --@include dispatch
+  if letter == 'r' or letter == 'c' then
+    if letter == 'r' then
+      local its_fence = ARGV[at + 1]
+      at = at + 1
+      --@include free
+    else
+      --@include withdraw
+    end
+    -- What several give back one after the other is given out at once, if dispatch has nothing else to do.
+    if not string.find(ARGV[4], '^r', n + 1) or sweeping > 0 or due < now or limit - used > 64 then
+      --@include dispatch
+    end
   else
     if value then value = call('HGET', HASH, ticket) end -- asked for once more, and dropped meanwhile as one that never fits
     local may_wait, cost, old_order, label = letter == 'a' or letter == 'x', 1, 0, ''

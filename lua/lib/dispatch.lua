@@ -65,7 +65,7 @@ while used < limit and waiting > 0 and paused == 0 and now >= grace do
   size = min(size, BATCH)
   budget = budget - size
   local blocked = false
-  local window = call('ZRANGE', QUEUE, 0, size - 1)
+  local window, gone, admitted = call('ZRANGE', QUEUE, 0, size - 1), 0, nil -- so many leave from the front; fences and tickets
   for i = 1, #window do
     local ticket = window[i]
     if ticket == '.' then break end
@@ -86,23 +86,25 @@ while used < limit and waiting > 0 and paused == 0 and now >= grace do
     local cost = rest == '' and 1 or tonumber(string.match(rest, '^ (%d+)'))
     local word
     if expiry < bound then
-      call('ZREM', QUEUE, ticket) -- a zombie
-      call('HDEL', HASH, ticket)
-      waiting = waiting - 1
+      call('HDEL', HASH, ticket) -- a zombie
+      gone = i
     elseif cost > limit then
-      call('ZREM', QUEUE, ticket)
       call('HDEL', HASH, ticket)
-      waiting = waiting - 1
+      gone = i
       word = format('x,%s,%d', number, limit)
     elseif cost > limit - used then
       blocked = true -- nobody passes the head
       break
     else
       fence = max(fence + 1, now)
-      call('ZREM', QUEUE, ticket)
       local fence_text = format('%d', fence)
-      call('ZADD', HELD, fence_text, ticket)
-      used, granted, waiting, holding = used + cost, granted + 1, waiting - 1, holding + 1
+      if admitted then
+        admitted[#admitted + 1] = fence_text
+        admitted[#admitted + 1] = ticket
+      else
+        admitted = { fence_text, ticket }
+      end
+      used, granted, holding, gone = used + cost, granted + 1, holding + 1, i
       if ticket == fresh then fresh = nil end
       local name, text = ticket, place .. '=' .. fence_text .. rest
       --@include write
@@ -115,6 +117,11 @@ while used < limit and waiting > 0 and paused == 0 and now >= grace do
       messages[owner] = messages[owner] and messages[owner] .. ' ' .. word or word
     end
   end
+  if gone > 0 then
+    call('ZREM', QUEUE, unpack(window, 1, gone))
+    waiting = waiting - gone
+  end
+  if admitted then call('ZADD', HELD, unpack(admitted)) end
   if blocked then break end
   size = limit - used + WINDOW -- some were dead or misfits: look further
 end

@@ -1,6 +1,6 @@
 //! What the writes alone tell: who held what, who waited, and whether that was right. Knows nothing of the model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::entry::{Entry, HELD, QUEUE, Write, number};
 use crate::store::{Notice, Verb, Verdict};
@@ -23,8 +23,8 @@ pub(super) struct Oracle {
     limit: u64,
     held: BTreeMap<String, Hold>,
     queue: BTreeMap<String, u64>,
-    /// Has just left the queue: admitted, if it is held next.
-    leaving: Option<String>,
+    /// They have just left the queue, in this order: those that are held next are admitted.
+    leaving: VecDeque<String>,
     /// What was ever said of a ticket.
     costs: BTreeMap<String, u64>,
     labels: BTreeMap<String, String>,
@@ -41,7 +41,7 @@ impl Oracle {
             limit,
             held: BTreeMap::new(),
             queue: BTreeMap::new(),
-            leaving: None,
+            leaving: VecDeque::new(),
             costs: BTreeMap::new(),
             labels: BTreeMap::new(),
             orders: BTreeMap::new(),
@@ -76,6 +76,7 @@ impl Oracle {
             "-delete" => {} // the next script finds out, and unlinks the others
             _ => entry.writes.iter().try_for_each(|write| self.follow(entry, write))?,
         }
+        self.leaving.clear(); // some were dead, or were taken out
         Ok(())
     }
 
@@ -115,7 +116,7 @@ impl Oracle {
             Write::Add { place: HELD, member, score } => self.hold(entry, member, *score as u64)?,
             Write::Remove { place: QUEUE, member } => {
                 self.queue.remove(member).ok_or(format!("{member} left the queue, and was not in it"))?;
-                self.leaving = Some(member.clone());
+                self.leaving.push_back(member.clone());
             }
             Write::Remove { place: HELD, member } => {
                 self.held.remove(member).ok_or(format!("{member} was given back, and not held"))?;
@@ -150,7 +151,7 @@ impl Oracle {
         }
         let cost = self.costs[ticket];
         self.held.insert(ticket.to_owned(), Hold { fence, cost });
-        let admitted = self.leaving.take().is_some_and(|leaving| leaving == ticket);
+        let admitted = std::iter::from_fn(|| self.leaving.pop_front()).any(|leaving| leaving == ticket);
         match entry.script.as_str() {
             _ if admitted => {}
             _ if asks_for(entry, ticket).is_some() => {} // at once

@@ -1,8 +1,8 @@
 -- Around a script, in processes that record a history: what it was asked, what it answered and what it did goes to the
 -- end of a stream, in the same step. So the stream's order is the server's.
 -- Row: script, key, wall (TIME as the script read it), then any number of
---   a  an argument   r  a field of the answer   w  a write: "ZADD place score member", "ZREM place member" (of one that
---   was there), "UNLINK", "PUBLISH channel text"; a place is that of the key in KEYS
+--   a  an argument   r  a field of the answer   w  a write: "ZADD place score member", "ZREM place member" (of those that
+--   were there; who takes out several at once has just seen them), "UNLINK", "PUBLISH channel text"; a place is that of the key in KEYS
 
 local real, wall, writes = redis, 0, {}
 
@@ -12,7 +12,7 @@ end
 
 local function watch(run)
   return function(...)
-    local verb, key, first, second = ...
+    local verb, key, first = ...
     local reply = run(...)
     if verb == 'TIME' then
       wall = reply[1] * 1000000 + reply[2]
@@ -20,10 +20,11 @@ local function watch(run)
       writes[#writes + 1] = 'PUBLISH ' .. key .. ' ' .. first
     elseif verb == 'UNLINK' then
       writes[#writes + 1] = 'UNLINK'
-    elseif verb == 'ZADD' or verb == 'ZREM' and reply == 1 then
+    elseif verb == 'ZADD' or verb == 'ZREM' and reply > 0 then
+      local words, step = { select(3, ...) }, verb == 'ZADD' and 2 or 1
       for place = 1, #KEYS do
-        if KEYS[place] == key then
-          local rest = second and text(first) .. ' ' .. second or first
+        for at = 1, KEYS[place] == key and #words or 0, step do
+          local rest = step == 2 and text(words[at]) .. ' ' .. words[at + 1] or words[at]
           writes[#writes + 1] = verb .. ' ' .. place .. ' ' .. rest
         end
       end

@@ -50,7 +50,7 @@ pub(crate) struct Passes {
     alone: Vec<bool>,
     /// The calls of this pass.
     which: Vec<usize>,
-    /// Those of the next, in order.
+    /// Those of the next.
     again: Vec<usize>,
     teach: Teach,
     /// What ended the connection, if anything did.
@@ -80,8 +80,8 @@ impl Passes {
 
     /// The calls of this pass, and the parcels they are sent in. `call` tells the call of a number, and whether `ASKING` has
     /// to go before it.
-    pub(crate) fn parcels<'a>(&self, call: impl Fn(usize) -> (&'a Call, bool)) -> (Vec<&'a Call>, Vec<Parcel>) {
-        let calls: Vec<&Call> = self.which.iter().map(|index| call(*index).0).collect();
+    pub(crate) fn parcels<'a>(&mut self, call: impl Fn(usize) -> (&'a Call, bool)) -> (Vec<&'a Call>, Vec<Parcel>) {
+        let mut calls: Vec<&Call> = self.which.iter().map(|index| call(*index).0).collect();
         let mut loaded: Vec<&str> = Vec::new();
         let mut parcels = Vec::new();
         let mut start = 0;
@@ -95,6 +95,9 @@ impl Passes {
             let more = if fits(&start) { (start + 1..most).take_while(fits).count() } else { 0 };
             let place = start..start + 1 + more;
             start = place.end;
+            // What several give back is given out at once (lua/parcel.lua). None of them is of another's ticket.
+            self.which[place.clone()].sort_by_key(|index| !gives_back(call(*index).0));
+            calls[place.clone()].sort_by_key(|call| !gives_back(call));
             let name = Script::for_calls(&calls[place.clone()]).name;
             let by = match self.teach {
                 Teach::Nothing => By::Sha,
@@ -186,7 +189,9 @@ impl Passes {
             return false;
         }
         self.teach = teach;
-        let again = std::mem::take(&mut self.again);
+        let mut again = std::mem::take(&mut self.again);
+        again.sort_unstable();
+        self.which.sort_unstable();
         let mut late: HashSet<(&str, TicketNo)> = HashSet::new();
         self.which.retain(|index| {
             let Call { limiter, verb, .. } = call(*index);
@@ -217,6 +222,10 @@ impl Passes {
             |said: Option<Said>| said.unwrap_or_else(|| Said::Answer(Err(StoreError::Lost { detail: lost.clone() })));
         self.said.into_iter().map(or_lost).collect()
     }
+}
+
+fn gives_back(call: &Call) -> bool {
+    matches!(call.verb, Verb::Release(_))
 }
 
 /// Those of whom the call says what is to become of them.
@@ -256,7 +265,8 @@ mod tests {
     /// How many calls go in each command.
     fn parcels(verbs: Vec<Verb>, header: &Header) -> Vec<usize> {
         let calls = calls(verbs, header);
-        let (_, parcels) = Passes::new(calls.len()).parcels(|index| (&calls[index], false));
+        let mut passes = Passes::new(calls.len());
+        let (_, parcels) = passes.parcels(|index| (&calls[index], false));
         parcels.into_iter().map(|parcel| parcel.place.len()).collect()
     }
 
@@ -304,6 +314,17 @@ mod tests {
             .collect();
         assert_eq!(said[2].verdict, Verdict::Cancelled([crate::store::Was::Queued].into()));
         assert_eq!(said[3].notices.len(), 1, "what was told the first time is not lost");
+    }
+
+    #[test]
+    fn releases_go_first_in_their_parcel_and_the_rest_keep_their_order() {
+        let release = |no| Verb::Release([(no, 7)].into());
+        let calls = calls(vec![acquire(1), release(2), acquire(3), release(4), release(1)], &header(1, false));
+        let mut passes = Passes::new(calls.len());
+        let (_, parcels) = passes.parcels(|index| (&calls[index], false));
+        let places: Vec<_> = parcels.into_iter().map(|parcel| parcel.place).collect();
+        assert_eq!(places, [0..4, 4..5]);
+        assert_eq!((0..5).map(|place| passes.number(place)).collect::<Vec<_>>(), [1, 3, 0, 2, 4]);
     }
 
     #[test]

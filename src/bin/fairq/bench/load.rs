@@ -55,6 +55,14 @@ pub fn measure(bench: &mut Bench) -> Result<Load, Failure> {
     Crew::assemble(bench, shape)?.work(bench)
 }
 
+/// So many slots that no turn of one of them, from a release to the grant in another process, is what bounds the grants.
+pub const WIDE: u64 = 50;
+
+pub fn measure_wide(bench: &mut Bench) -> Result<Load, Failure> {
+    let shape = Shape { limit: WIDE, ..Shape::usual(bench, "wide") };
+    Crew::assemble(bench, shape)?.work(bench)
+}
+
 impl Shape {
     /// As the command line says.
     pub fn usual(bench: &Bench, phase: &str) -> Shape {

@@ -18,6 +18,8 @@ pub struct Targets {
     uncontended: Uncontended,
     handoff: Handoff,
     load: Load,
+    /// The same with so many slots that the server is what is saturated.
+    wide: Load,
     idle: Idle,
     targets: Vec<Target>,
 }
@@ -28,9 +30,10 @@ pub fn measure(bench: &mut Bench) -> Result<Targets, Failure> {
     let uncontended = bench.phase("one thread, nobody else", floors::uncontended)?;
     let handoff = bench.phase("hand-off between two processes", handoff::measure)?;
     let load = bench.phase("saturated limiter", load::measure)?;
+    let wide = bench.phase("saturated server", load::measure_wide)?;
     let idle = bench.phase("idle waiters", idle::measure)?;
-    let targets = targets(limit, &floors, &uncontended, &handoff, &load, &idle);
-    Ok(Targets { limit, floors, uncontended, handoff, load, idle, targets })
+    let targets = targets(limit, &floors, &uncontended, &handoff, [&load, &wide], &idle);
+    Ok(Targets { limit, floors, uncontended, handoff, load, wide, idle, targets })
 }
 
 /// A figure and the most (or least) that it should be.
@@ -58,7 +61,7 @@ impl Target {
 impl Targets {
     /// Whether the limit held and nobody was overtaken. The rest are costs.
     pub fn promises_kept(&self) -> bool {
-        self.load.promises_kept(self.limit)
+        self.load.promises_kept(self.limit) && self.wide.promises_kept(load::WIDE)
     }
 
     pub fn render(&self, paint: Paint) -> String {
@@ -85,6 +88,12 @@ impl Targets {
         );
         row("most at once", load.most_at_once.to_string(), format!("limit {}", self.limit));
         row("overtakings", load.overtakings.to_string(), format!("of {} grants", load.grants_recorded));
+        let wide = &self.wide;
+        row(
+            &format!("grants per second, limit {}", load::WIDE),
+            format!("{:.0}", wide.grants_per_s),
+            format!("server {}, {} for a grant", percent(wide.redis_cpu), us(1e6 * wide.redis_cpu / wide.grants_per_s)),
+        );
         row(
             "release to next grant, other process",
             format!("p50 {}, p99 {}", us(self.handoff.p50_us), us(self.handoff.p99_us)),
@@ -123,7 +132,7 @@ fn targets(
     floors: &Floors,
     uncontended: &Uncontended,
     handoff: &Handoff,
-    load: &Load,
+    [load, wide]: [&Load; 2],
     idle: &Idle,
 ) -> Vec<Target> {
     let mut targets = vec![
@@ -133,6 +142,8 @@ fn targets(
         Target::at_most("server us per script call", floors.ceiling_us_per_script_call, 12.0),
         Target::at_most("hand-off p50 / bare publish p50", handoff.p50_us / floors.publish_p50_us, 2.0),
         Target::at_least("grants per second / pipelined pairs", load.grants_per_s / floors.ceiling_pairs_per_s, 0.7),
+        Target::at_least("the same, server saturated", wide.grants_per_s / floors.ceiling_pairs_per_s, 0.8),
+        Target::at_most("server us per grant, saturated", 1e6 * wide.redis_cpu / wide.grants_per_s, 18.0),
         Target::at_most(
             "acquire + release / two bare EVALSHA",
             uncontended.pair_mean_us / (2.0 * uncontended.evalsha_mean_us),
