@@ -64,12 +64,13 @@ while used < limit and waiting > 0 and paused == 0 and now >= grace do
   end
   size = min(size, BATCH)
   budget = budget - size
-  local blocked = false
-  local window, gone, admitted = call('ZRANGE', QUEUE, 0, size - 1), 0, nil -- so many leave from the front; fences and tickets
+  local blocked, gone, admitted = false, 0, nil -- so many leave the front; fences and tickets of those who are granted
+  local window = call('ZRANGE', QUEUE, 0, size - 1)
   for i = 1, #window do
     local ticket = window[i]
     if ticket == '.' then break end
     local owner, number = string.match(ticket, '^(.-):(%d+)$')
+    if not owner then owner, number = ticket, '' end -- not ours: it has no living owner
     local expiry, value = my_expiry, nil
     if owner ~= ME or not expiry then
       local known = call('HMGET', HASH, 'i:' .. owner, ticket)
@@ -83,7 +84,7 @@ while used < limit and waiting > 0 and paused == 0 and now >= grace do
       if not value then torn = 1 end
     end
     local place, rest = string.match(value or '0', '^(%x+)(.*)$')
-    local cost = rest == '' and 1 or tonumber(string.match(rest, '^ (%d+)'))
+    local cost = rest == '' and 1 or tonumber(string.match(rest, '^ (%d+)')) or 1
     local word
     if expiry < bound then
       call('HDEL', HASH, ticket) -- a zombie

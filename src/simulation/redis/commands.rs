@@ -36,8 +36,8 @@ pub(super) struct Keyspace {
 
 type Answer = Result<Reply, WrongType>;
 
-const WRITES: [&str; 8] = ["HSET", "HSETNX", "HDEL", "ZADD", "ZREM", "PEXPIRE", "UNLINK", "DEL"];
-const MAY_GROW: [&str; 3] = ["HSET", "HSETNX", "ZADD"];
+const WRITES: [&str; 7] = ["HSET", "HDEL", "ZADD", "ZREM", "PEXPIRE", "UNLINK", "DEL"];
+const MAY_GROW: [&str; 2] = ["HSET", "ZADD"];
 
 impl Keyspace {
     pub(super) fn call(&mut self, args: &[Bytes]) -> Reply {
@@ -65,11 +65,6 @@ impl Keyspace {
             }
             ("HEXISTS", [key, field]) => Ok(int(self.db.hash(key)?.is_some_and(|h| h.contains_key(field)))),
             ("HLEN", [key]) => Ok(Reply::Int(self.db.hash(key)?.map_or(0, |h| h.len() as i64))),
-            ("HSETNX", [key, field, value]) => self.db.change_hash(key, |h| {
-                let new = !h.contains_key(field);
-                h.entry(field.clone()).or_insert_with(|| value.clone());
-                int(new)
-            }),
             ("HSET", [key, pairs @ ..]) if !pairs.is_empty() && pairs.len() % 2 == 0 => {
                 let set = |pair: &[Bytes], h: &mut std::collections::BTreeMap<Bytes, Bytes>| {
                     h.insert(pair[0].clone(), pair[1].clone()).is_none()
