@@ -48,10 +48,7 @@ pub(super) fn answer(call: &Call, value: Value) -> Read<Answer> {
     }
     let verb = &call.verb;
     let mut fields = Fields::new(value)?;
-    let word = fields.text()?;
-    let epoch = fields.number()?;
-    let notices = notices(&fields.text()?)?;
-    let version = fields.number()?;
+    let Head { word, epoch, notices, version } = Head::of(&mut fields)?;
     let verdict = match word.as_str() {
         "refused" => Verdict::Refused,
         "none" => Verdict::NoSuchLimiter,
@@ -59,6 +56,21 @@ pub(super) fn answer(call: &Call, value: Value) -> Read<Answer> {
         _ => verdict(verb, &word, &mut fields)?,
     };
     Ok(Answer { epoch, version, notices, verdict })
+}
+
+/// What every answer begins with that is not in brief.
+struct Head {
+    word: String,
+    epoch: u64,
+    notices: Vec<Notice>,
+    version: u64,
+}
+
+impl Head {
+    fn of(fields: &mut Fields) -> Read<Head> {
+        let (word, epoch) = (fields.text()?, fields.number()?);
+        Ok(Head { word, epoch, notices: notices(&fields.text()?)?, version: fields.number()? })
+    }
 }
 
 /// The answer to one who knows epoch and version, and was told no others.
@@ -78,10 +90,7 @@ pub(super) fn answers(calls: &[&Call], value: Value) -> Read<Option<Vec<Answer>>
         return each(calls, told, (*epoch, *version), notices(words)?).map(Some);
     }
     let mut fields = Fields::new(value)?;
-    let word = fields.text()?;
-    let epoch = fields.number()?;
-    let notices = notices(&fields.text()?)?;
-    let version = fields.number()?;
+    let Head { word, epoch, notices, version } = Head::of(&mut fields)?;
     match word.as_str() {
         "ok" => each(calls, &fields.text()?, (epoch, version), notices).map(Some),
         _ => Ok(None),

@@ -154,13 +154,12 @@ impl Passes {
                 return place.for_each(|place| self.said[self.which[place]] = Some(Said::Answer(Err(error.clone()))));
             }
         };
-        for (place, answer) in place.zip(answers) {
+        for (place, mut answer) in place.zip(answers) {
             let index = self.which[place];
             if answer.verdict == Verdict::Refused {
                 self.outdated = true;
                 self.again.push(index);
             }
-            let mut answer = answer;
             if let Some(Said::Answer(Ok(before))) = self.said[index].take() {
                 answer.notices.splice(0..0, before.notices); // they are told once
             }
